@@ -1,0 +1,83 @@
+# Everything a checkout is good for. `make help` lists it; `make test` is what CI runs.
+#
+#   make run  ARGS='--bots 8 --for 10s'
+#   make bench PKG=./views BENCH=Runs COUNT=10 | tee old.txt
+#   make fuzz FUZZTIME=5m
+
+PKG      ?= ./...
+ARGS     ?=
+BENCH    ?= .
+COUNT    ?= 1
+FUZZTIME ?= 1m
+ROUNDS   ?= 10
+
+# Stamping builds with the commit fails where the checkout belongs to another user, and nothing here reads the stamp.
+export GOFLAGS := $(strip $(GOFLAGS) -buildvcs=false)
+
+# Test results are never taken from a cache: most tests here are about timing and order.
+GOTEST := go test -count=1 -timeout=5m
+
+# $(call stage,name,command) runs a command and says how long it took. A stage that fails ends everything.
+stage = @echo "== $(1)"; start=$$(date +%s); \
+	if $(2); then echo "== $(1): $$(($$(date +%s) - start)) s"; \
+	else echo "== $(1): FAILED after $$(($$(date +%s) - start)) s" >&2; exit 1; fi
+
+.NOTPARALLEL:
+.PHONY: help run test tools fmt vet lint unit race debug fuzz-short bench fuzz soak cover clean
+
+help: ## lists the targets
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
+
+run: ## runs the arena: a server, 64 bots, and a port to join by hand
+	go run ./cmd/airlock arena $(ARGS)
+
+test: fmt vet lint unit race debug fuzz-short ## runs every check: the command CI runs
+
+tools: bin/staticcheck bin/stress bin/benchstat ## builds staticcheck, stress and benchstat into bin
+
+bin/%: tools/go.mod tools/go.sum
+	$(call stage,tools: building $@,mkdir -p bin && go -C tools build -o ../$@ $(TOOL_$*) && touch $@)
+
+TOOL_staticcheck := honnef.co/go/tools/cmd/staticcheck
+TOOL_stress      := golang.org/x/tools/cmd/stress
+TOOL_benchstat   := golang.org/x/perf/cmd/benchstat
+
+fmt:
+	$(call stage,fmt: gofmt,files=$$(gofmt -l .) && { [ -z "$$files" ] || { printf 'not formatted:\n%s\n' "$$files"; false; }; })
+
+vet:
+	$(call stage,vet: go vet in both builds,go vet ./... && go vet -tags ecsdebug ./...)
+
+lint: bin/staticcheck
+	$(call stage,lint: staticcheck in both builds,bin/staticcheck ./... && bin/staticcheck -tags ecsdebug ./...)
+
+unit:
+	$(call stage,unit: tests and import rules,$(GOTEST) ./...)
+
+race:
+	$(call stage,race: tests with the race detector,$(GOTEST) -race ./...)
+
+debug:
+	$(call stage,debug: tests of the ecsdebug build,$(GOTEST) -tags ecsdebug ./...)
+
+fuzz-short:
+	$(call stage,fuzz: each target for 10 s,scripts/fuzz 10s ./...)
+
+bench: ## runs benchmarks: PKG, BENCH, COUNT
+	go test -run='^$$' -bench='$(BENCH)' -count=$(COUNT) -timeout=60m $(PKG)
+
+fuzz: ## fuzzes each target for FUZZTIME: PKG, FUZZTIME
+	scripts/fuzz $(FUZZTIME) $(PKG)
+
+soak: ## repeats all tests under the race detector, checks on, at several GOMAXPROCS: PKG, ROUNDS
+	go test -count=$(ROUNDS) -cpu=1,2,4,8 -race -tags=ecsdebug -timeout=4h $(PKG)
+	scripts/fuzz $(FUZZTIME) $(PKG)
+
+cover: ## measures which statements the tests reach: bin/cover.html
+	@mkdir -p bin
+	$(GOTEST) -coverpkg=./... -coverprofile=bin/cover.out $(PKG)
+	go tool cover -html=bin/cover.out -o bin/cover.html
+	go tool cover -func=bin/cover.out | tail -n 1
+
+clean: ## removes what make made
+	rm -rf bin

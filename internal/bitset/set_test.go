@@ -1,0 +1,142 @@
+package bitset_test
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/airlock-ecs/airlock/internal/bitset"
+)
+
+// numbers draws what is likely to fall on both sides of a word, of a level, and far apart.
+var numbers = rapid.OneOf(
+	rapid.Uint32Max(200),
+	rapid.Uint32Max(1<<18),
+	rapid.SampledFrom([]uint32{0, 63, 64, 4095, 4096, 262143, 262144, 1 << 24, 1<<24 + 1}),
+)
+
+func TestSetAgreesWithAMap(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var s bitset.Set
+		model := map[uint32]bool{}
+		sorted := func() []uint32 {
+			var all []uint32
+			for i := range model {
+				all = append(all, i)
+			}
+			slices.Sort(all)
+			return all
+		}
+		t.Repeat(map[string]func(*rapid.T){
+			"add": func(t *rapid.T) {
+				i := numbers.Draw(t, "i")
+				require.Equal(t, !model[i], s.Add(i))
+				model[i] = true
+			},
+			"remove": func(t *rapid.T) {
+				i := numbers.Draw(t, "i")
+				if all := sorted(); len(all) > 0 && rapid.Bool().Draw(t, "member") {
+					i = rapid.SampledFrom(all).Draw(t, "which")
+				}
+				require.Equal(t, model[i], s.Remove(i))
+				delete(model, i)
+			},
+			"clear": func(t *rapid.T) {
+				if rapid.IntRange(0, 20).Draw(t, "often") == 0 {
+					s.Clear()
+					clear(model)
+				}
+			},
+			"look": func(t *rapid.T) {
+				i := numbers.Draw(t, "i")
+				require.Equal(t, model[i], s.Has(i))
+				all := sorted()
+				at, _ := slices.BinarySearch(all, i)
+				got, ok := s.Next(i)
+				require.Equal(t, at < len(all), ok)
+				if ok {
+					require.Equal(t, all[at], got)
+				}
+			},
+			"": func(t *rapid.T) {
+				all := sorted()
+				first, ok := s.First()
+				require.Equal(t, len(all) > 0, ok)
+				if ok {
+					require.Equal(t, all[0], first)
+				}
+				require.Equal(t, len(model), s.Len())
+				if len(all) == 0 || all[len(all)-1] < 1<<19 {
+					require.NoError(t, s.Verify()) // walks the words: only while they are few
+				}
+			},
+		})
+		require.NoError(t, s.Verify())
+	})
+}
+
+func TestSetHoldsTheLargestNumber(t *testing.T) {
+	var s bitset.Set
+	_, ok := s.First()
+	require.False(t, ok)
+	require.False(t, s.Has(1<<32-1))
+	require.False(t, s.Remove(1<<32-1))
+	_, ok = s.Next(0)
+	require.False(t, ok)
+
+	if testing.Short() {
+		t.Skip("takes half a gigabyte of zero pages")
+	}
+	require.True(t, s.Add(7))
+	require.True(t, s.Add(1<<32-1))
+	got, ok := s.Next(8)
+	require.True(t, ok)
+	require.Equal(t, uint32(1<<32-1), got)
+	require.True(t, s.Remove(7))
+	got, ok = s.First()
+	require.True(t, ok)
+	require.Equal(t, uint32(1<<32-1), got)
+	require.True(t, s.Remove(1<<32-1))
+	_, ok = s.First()
+	require.False(t, ok)
+}
+
+func TestSetAllocatesNothingOnceGrown(t *testing.T) {
+	var s bitset.Set
+	s.Add(100_000)
+	s.Remove(100_000)
+	require.Zero(t, testing.AllocsPerRun(100, func() {
+		for i := uint32(0); i < 64; i++ {
+			s.Add(i * 1009)
+		}
+		for {
+			i, ok := s.First()
+			if !ok {
+				break
+			}
+			s.Remove(i)
+		}
+	}))
+}
+
+func ExampleSet() {
+	var free bitset.Set
+	for _, i := range []uint32{900, 17, 40_000} {
+		free.Add(i)
+	}
+	for {
+		lowest, ok := free.First()
+		if !ok {
+			break
+		}
+		fmt.Println(lowest)
+		free.Remove(lowest)
+	}
+	// Output:
+	// 17
+	// 900
+	// 40000
+}

@@ -1,0 +1,10 @@
+//go:build ecsdebug
+
+package check
+
+// Enabled says whether this build checks its invariants: the ecsdebug build tag. It is a
+// constant, so that what stands behind it is compiled away in a release build.
+const Enabled = true
+
+// guardWords is the size of a Guard: one word here, none in a release build.
+const guardWords = 1
