@@ -1,0 +1,202 @@
+package handles
+
+import (
+	"fmt"
+
+	"github.com/airlock-ecs/airlock/internal/bitset"
+	"github.com/airlock-ecs/airlock/internal/check"
+)
+
+// Globals is the space of record indices. A freed index is ready at once: its generation rises
+// with the death, so whoever holds the old name finds out by comparing. The owner issues and
+// frees, any goroutine asks for generations.
+//
+// Invariant: each index that was ever issued is in exactly one of these: issued, free, retired,
+// or burned (never used but by claims that were taken back).
+type Globals struct {
+	// How often the generation of an index was ended: an index that was never freed needs no
+	// word, so issuing a fresh one costs no locked operation. retiredMark when there is no next
+	// generation. Stored by the owner; that store is what makes an old handle stale.
+	ended      Words
+	generation generations
+
+	// Owner only.
+	limit   uint32
+	fresh   uint64     // cursor: all indices below it are in used
+	used    indexSet   // issued at least once
+	free    bitset.Set // used before, ready for reuse
+	burned  bitset.Set // ready, and never used but by claims that were taken back
+	burnt   indexSet   // as burned, but also while claimed again
+	issued  int
+	retired int
+}
+
+// retiredMark is the word of an index past its last generation: its generation reads 0, which no
+// handle has.
+const retiredMark = 1 << 32
+
+// NewGlobals makes an empty space with indices up to limit. generationBits is a knob of the
+// tests: the width of a generation, 0 for 32.
+//
+// Panics: if generationBits is out of range.
+// Concurrency: any goroutine; never waits. Allocates: the directory of the words.
+func NewGlobals(limit uint32, generationBits uint8) *Globals {
+	return newGlobals(limit, newGenerations(generationBits, 0))
+}
+
+func newGlobals(limit uint32, g generations) *Globals {
+	return &Globals{ended: newWords(limit), generation: g, limit: limit, fresh: 1}
+}
+
+// Generation is the generation of an index's name: of the current one if the index is issued, of
+// the next one if not; 0 if it will have none.
+//
+// Concurrency: any goroutine; never waits. Allocates: no.
+func (g *Globals) Generation(index uint32) uint32 {
+	ended := g.ended.Get(index)
+	if ended == retiredMark {
+		return 0
+	}
+	return g.generation.first + uint32(ended)
+}
+
+// Handle is the current name of an index that is issued.
+//
+// Concurrency: any goroutine; never waits. Allocates: no.
+func (g *Globals) Handle(index uint32) Global { return NewGlobal(index, g.Generation(index)) }
+
+// Issue claims an index: prefer, if it is free, or if it was never used while no used one is
+// free; else the lowest free used one; else the lowest one never used. 0 if there is none.
+//
+// Concurrency: the owner only; never waits. Allocates: while an index is beyond all used before.
+func (g *Globals) Issue(prefer uint32) uint32 {
+	if g.free.Remove(prefer) {
+		g.issued++
+		return prefer
+	}
+	return g.issueOther(prefer)
+}
+
+func (g *Globals) issueOther(prefer uint32) uint32 {
+	index, ok := g.free.First()
+	switch {
+	case ok:
+		g.free.Remove(index)
+	case prefer != 0 && prefer <= g.limit && (!g.used.has(prefer) || g.burned.Has(prefer)):
+		index = prefer
+	default:
+		if index = g.lowestUnused(); index == 0 {
+			return 0
+		}
+	}
+	if !ok {
+		g.used.add(index)
+		g.burned.Remove(index)
+	}
+	g.issued++
+	return index
+}
+
+// lowestUnused is the lowest index that was never used, or only by claims taken back; 0 if there is none.
+func (g *Globals) lowestUnused() uint32 {
+	for g.fresh <= uint64(g.limit) && g.used.has(uint32(g.fresh)) {
+		g.fresh++
+	}
+	if b, ok := g.burned.First(); ok && uint64(b) < g.fresh {
+		return b
+	}
+	if g.fresh > uint64(g.limit) {
+		return 0
+	}
+	return uint32(g.fresh)
+}
+
+// Free ends the name of an issued index. The index is free at once, with the next generation, or
+// retired if there is none.
+//
+// Concurrency: the owner only; never waits. Allocates: a page of words, once for 4096 indices.
+func (g *Globals) Free(index uint32) {
+	if g.burnt.count > 0 {
+		g.burnt.remove(index)
+	}
+	if g.end(index) {
+		g.free.Add(index)
+	}
+}
+
+// Unissue takes Issue back: the name is dead, its generation burned, and the index where Issue
+// found it.
+//
+// Concurrency: the owner only; never waits. Allocates: while an index is beyond all taken back before.
+func (g *Globals) Unissue(index uint32) {
+	unused := g.ended.Get(index) == 0 || g.burnt.has(index)
+	switch more := g.end(index); {
+	case !more:
+		g.burnt.remove(index)
+	case unused:
+		g.burnt.add(index)
+		g.burned.Add(index)
+	default:
+		g.free.Add(index)
+	}
+}
+
+// end ends the current generation, and says whether there is another one.
+func (g *Globals) end(index uint32) bool {
+	if check.Enabled && (!g.used.has(index) || g.free.Has(index) || g.burned.Has(index) || g.Generation(index) == 0) {
+		check.Failf("handles: global index %d is freed, and not issued", index)
+	}
+	g.issued--
+	word := g.ended.Ensure(index)
+	ended := word.Load()
+	if g.generation.first+uint32(ended) >= g.generation.last {
+		word.Store(retiredMark)
+		g.retired++
+		return false
+	}
+	word.Store(ended + 1)
+	return true
+}
+
+// Stats counts the indices. Nothing is ever pending here.
+//
+// Concurrency: the owner only; never waits. Allocates: no.
+func (g *Globals) Stats() SpaceStats {
+	return SpaceStats{Issued: g.issued, Free: g.free.Len(), Retired: g.retired}
+}
+
+// Verify walks the whole space and says what contradicts its invariants.
+//
+// Concurrency: the owner only; never waits. Allocates: only for an error.
+func (g *Globals) Verify() error {
+	if err := g.free.Verify(); err != nil {
+		return fmt.Errorf("globals: free: %w", err)
+	}
+	if err := g.burned.Verify(); err != nil {
+		return fmt.Errorf("globals: burned: %w", err)
+	}
+	issued, retired := 0, 0
+	for i := uint64(0); i < uint64(len(g.used.words))*64; i++ {
+		index := uint32(i)
+		used, free, burned := g.used.has(index), g.free.Has(index), g.burned.Has(index)
+		gone := g.ended.Get(index) == retiredMark
+		switch {
+		case used && (index == 0 || index > g.limit):
+			return fmt.Errorf("globals: index %d was issued, the limit is %d", index, g.limit)
+		case !used && (free || burned || g.ended.Get(index) != 0 || i < g.fresh && i > 0):
+			return fmt.Errorf("globals: index %d has a past, and was never issued", index)
+		case free && burned, gone && (free || burned):
+			return fmt.Errorf("globals: index %d: free %t, burned %t, retired %t", index, free, burned, gone)
+		case burned && !g.burnt.has(index), free && g.burnt.has(index):
+			return fmt.Errorf("globals: index %d: free %t, burned %t, burnt %t", index, free, burned, g.burnt.has(index))
+		case gone:
+			retired++
+		case used && !free && !burned:
+			issued++
+		}
+	}
+	if issued != g.issued || retired != g.retired {
+		return fmt.Errorf("globals: %d issued and %d retired found, %d and %d counted", issued, retired, g.issued, g.retired)
+	}
+	return nil
+}

@@ -1,0 +1,55 @@
+package handles
+
+import "iter"
+
+// indexSet is a plain set of indices, in pages, for few or many of them anywhere. Owner only.
+type indexSet struct {
+	pages []*[pageSize / 64]uint64
+	count int
+}
+
+func (s *indexSet) has(i uint32) bool {
+	if n := int(i >> pageBits); n < len(s.pages) {
+		if p := s.pages[n]; p != nil {
+			return p[i%pageSize/64]>>(i%64)&1 != 0
+		}
+	}
+	return false
+}
+
+func (s *indexSet) add(i uint32) {
+	n := int(i >> pageBits)
+	if n >= len(s.pages) {
+		s.pages = append(s.pages, make([]*[pageSize / 64]uint64, n+1-len(s.pages))...)
+	}
+	if s.pages[n] == nil {
+		s.pages[n] = new([pageSize / 64]uint64)
+	}
+	if !s.has(i) {
+		s.pages[n][i%pageSize/64] |= 1 << (i % 64)
+		s.count++
+	}
+}
+
+func (s *indexSet) remove(i uint32) {
+	if s.has(i) {
+		s.pages[i>>pageBits][i%pageSize/64] &^= 1 << (i % 64)
+		s.count--
+	}
+}
+
+// around yields all indices of the pages that hold any member, members and others.
+func (s *indexSet) around() iter.Seq[uint32] {
+	return func(yield func(uint32) bool) {
+		for n, p := range s.pages {
+			if p == nil {
+				continue
+			}
+			for i := range uint32(pageSize) {
+				if !yield(uint32(n)<<pageBits + i) {
+					return
+				}
+			}
+		}
+	}
+}

@@ -1,0 +1,306 @@
+package handles
+
+import (
+	"math"
+	"sync/atomic"
+
+	"github.com/airlock-ecs/airlock/internal/check"
+)
+
+// LocalsConfig sets the bounds of a space of local indices.
+type LocalsConfig struct {
+	Limit uint32 // highest index
+
+	// Knobs of the tests, so that the ends of the spaces come within reach.
+	GenerationBits  uint8  // width of a generation; 0 means 32
+	FirstGeneration uint32 // of an index that was never claimed; 0 means 1
+	FirstIndex      uint32 // lowest index ever issued; 0 means 1
+}
+
+// Locals is the space of local indices: it issues them, says of each what it is, and takes it
+// back. The owner issues and frees; any goroutine reserves, kills and asks.
+//
+// The word of an index arbitrates. A claim is one compare-and-swap of it, from "not in use,
+// generation g" to "alive" or "reserved, generation g+1", whatever list the index was found
+// in: two that find the same index cannot both get it, and an entry that is out of date claims
+// nothing. The lists (recycles, undone stacks, a cursor for fresh ones) only say where to look.
+//
+// Indices are looked for in this order, by owner and reservers alike: taken back and used
+// before; freed and confirmed, oldest first; taken back and never used else; fresh.
+//
+// Invariant: each index that was ever claimed is in exactly one of these: issued, free,
+// pending, retired, or burned (never used but by claims that were taken back). The generation
+// in its word never falls.
+type Locals struct {
+	// Written by NewLocals only.
+	words      Words
+	limit      uint64 // wider than an index, so that a cursor can stand after the last one
+	generation generations
+	firstIndex uint64
+
+	_ [cacheLine]byte
+
+	// Owner only.
+	fresh     uint64   // cursor: all indices below it were claimed
+	counts    tally    // what the owner has done
+	comeback  bool     // returned may hold names, so the fast path is off
+	burnt     indexSet // never used but by claims that were taken back; claimed or in burned
+	recycles  recycles // pending and free indices; ends with what other goroutines write
+	_         [cacheLine]byte
+	returned  undone        // used before, their claim taken back. Owner pushes, any goroutine pops
+	burned    undone        // never used else, their claim taken back. Owner pushes, any goroutine pops
+	freshHint atomic.Uint64 // all indices below it were claimed; raised by whoever saw that
+
+	// What reservers have done: each adds after its claim; the owner adds it up in Stats, and the
+	// sum is exact while nobody is inside Reserve.
+	reservedUsed  atomic.Int64 // claims of free indices
+	reservedFresh atomic.Int64 // claims of fresh and burned ones
+}
+
+// tally counts the owner's deeds.
+type tally struct {
+	claimed int // by Issue
+	ended   int // by Free and Unissue
+	freed   int // names that became free, less those that Issue claimed
+	retired int
+}
+
+// NewLocals makes an empty space.
+//
+// Panics: if a knob is out of range.
+// Concurrency: any goroutine; never waits. Allocates: the directory of the words.
+func NewLocals(c LocalsConfig) *Locals {
+	first := uint64(max(c.FirstIndex, 1))
+	l := &Locals{
+		words:      newWords(c.Limit),
+		limit:      uint64(c.Limit),
+		generation: newGenerations(c.GenerationBits, c.FirstGeneration),
+		firstIndex: first,
+		fresh:      first,
+	}
+	l.freshHint.Store(first)
+	return l
+}
+
+// Word is all there is to know about an index; 0 if it was never claimed.
+//
+// Concurrency: any goroutine; never waits. Allocates: no.
+func (l *Locals) Word(index uint32) Word { return Word(l.words.Get(index)) }
+
+// Alive says whether h names an entity.
+//
+// Concurrency: any goroutine; never waits. Allocates: no.
+func (l *Locals) Alive(h Local) bool {
+	return l.words.Get(h.Index())>>placeBits == uint64(h.Generation())<<2|uint64(Alive)
+}
+
+// Status says what h means.
+//
+// Concurrency: any goroutine; never waits. Allocates: no.
+func (l *Locals) Status(h Local) Status {
+	w := l.Word(h.Index())
+	switch {
+	case h.Generation() < l.generation.first || h.Generation() > w.Generation():
+		return Invalid
+	case h.Generation() < w.Generation():
+		return Stale
+	case w.State() == Alive:
+		return Live
+	case w.State() == Reserved:
+		return NotSpawned
+	}
+	return Stale
+}
+
+// Issue claims the next free index for an entity at place. False if there is none.
+//
+// Concurrency: the owner only; never waits. Allocates: a page of words, once for 4096 fresh indices.
+func (l *Locals) Issue(place uint32) (Local, bool) {
+	r := &l.recycles
+	if r.head < r.fastEnd {
+		name := Local(r.headSeg[r.head&segmentMask])
+		r.head++
+		// The page is there: the index was claimed before.
+		word := &l.words.pages[name.Index()>>pageBits].Load()[name.Index()%pageSize]
+		if old := word.Load(); old>>placeBits == life(name.Generation()-1, Dying) &&
+			word.CompareAndSwap(old, uint64(MakeWord(name.Generation(), Alive, place))) {
+			l.counts.claimed++
+			l.counts.freed--
+			return name, true
+		}
+	}
+	return l.issueSlow(place)
+}
+
+func (l *Locals) issueSlow(place uint32) (Local, bool) {
+	name, used, ok := l.nextUsed(place)
+	if !ok {
+		name, ok = l.nextUnused(place)
+	}
+	if !ok {
+		return 0, false
+	}
+	l.counts.claimed++
+	if used {
+		l.counts.freed--
+	}
+	return name, true
+}
+
+// nextUsed claims an index that was used before.
+func (l *Locals) nextUsed(place uint32) (name Local, used, ok bool) {
+	if l.comeback {
+		if name, ok := l.takeBack(&l.returned, Alive, place); ok {
+			return name, true, true
+		}
+		l.comeback = false
+	}
+	for {
+		e, ok := l.recycles.next()
+		if !ok {
+			return 0, false, false
+		}
+		if l.claim(Local(e), Alive, place) { // else a reserver was here
+			return Local(e), true, true
+		}
+	}
+}
+
+// nextUnused claims an index that was never used, or only by claims that were taken back.
+func (l *Locals) nextUnused(place uint32) (Local, bool) {
+	if name, ok := l.takeBack(&l.burned, Alive, place); ok {
+		return name, true
+	}
+	for l.fresh <= l.limit {
+		index := uint32(l.fresh)
+		l.fresh++
+		if l.fresh%freshStep == 0 {
+			raise(&l.freshHint, l.fresh)
+		}
+		if l.claimFresh(index, Alive, place) {
+			return NewLocal(index, l.generation.first), true
+		}
+	}
+	return 0, false
+}
+
+// freshStep is how many fresh indices the owner claims before it tells the reservers, which
+// have to walk over them otherwise.
+const freshStep = 1024
+
+// Reserve claims the next free index for an entity that comes later. False if there is none.
+//
+// Concurrency: any goroutine; never waits. Allocates: a page of words, once for 4096 fresh indices.
+func (l *Locals) Reserve() (Local, bool) {
+	if name, ok := l.takeBack(&l.returned, Reserved, NoPlace); ok {
+		l.reservedUsed.Add(1)
+		return name, true
+	}
+	if e, ok := l.recycles.scan(func(e entry) bool { return l.claim(Local(e), Reserved, NoPlace) }); ok {
+		l.reservedUsed.Add(1)
+		return Local(e), true
+	}
+	if name, ok := l.takeBack(&l.burned, Reserved, NoPlace); ok {
+		l.reservedFresh.Add(1)
+		return name, true
+	}
+	for index := l.freshHint.Load(); index <= l.limit; index++ {
+		if l.claimFresh(uint32(index), Reserved, NoPlace) {
+			raise(&l.freshHint, index+1)
+			l.reservedFresh.Add(1)
+			return NewLocal(uint32(index), l.generation.first), true
+		}
+	}
+	raise(&l.freshHint, l.limit+1)
+	return 0, false
+}
+
+// claim makes name the index's current one, if its generation is next and the index not in use.
+func (l *Locals) claim(name Local, s State, place uint32) bool {
+	word := l.words.At(name.Index())
+	want := life(name.Generation()-1, Dying)
+	for {
+		old := word.Load()
+		if old>>placeBits != want {
+			return false
+		}
+		if word.CompareAndSwap(old, uint64(MakeWord(name.Generation(), s, place))) {
+			return true
+		}
+	}
+}
+
+// takeBack claims the top name of a stack. What was popped is nobody else's, so that the claim
+// succeeds, unless the owner revived a handle after it took it back.
+func (l *Locals) takeBack(u *undone, s State, place uint32) (Local, bool) {
+	for {
+		e, ok := u.pop()
+		if !ok {
+			return 0, false
+		}
+		if l.claim(Local(e), s, place) {
+			return Local(e), true
+		}
+		if check.Enabled {
+			check.Failf("handles: %v was taken back, and its index is in use", Local(e))
+		}
+	}
+}
+
+func (l *Locals) claimFresh(index uint32, s State, place uint32) bool {
+	word := l.words.Ensure(index)
+	return word.Load() == 0 && word.CompareAndSwap(0, uint64(MakeWord(l.generation.first, s, place)))
+}
+
+// raise lifts a hint that never falls.
+func raise(hint *atomic.Uint64, to uint64) {
+	for {
+		old := hint.Load()
+		if old >= to || hint.CompareAndSwap(old, to) {
+			return
+		}
+	}
+}
+
+// Publish tells the reservers how far the owner has come, and the other way round, so that
+// neither walks over what the other claimed. Called at boundaries; nothing depends on it but speed.
+//
+// Concurrency: the owner only; never waits. Allocates: no.
+func (l *Locals) Publish() {
+	l.recycles.publish()
+	raise(&l.freshHint, l.fresh)
+	l.fresh = max(l.fresh, min(l.freshHint.Load(), l.limit+1))
+}
+
+// Pending is the number of indices that wait for a confirm.
+//
+// Concurrency: the owner only; never waits. Allocates: no.
+func (l *Locals) Pending() int { return l.recycles.pending() }
+
+// Stats counts the indices. It is exact while nobody is inside Reserve.
+//
+// Concurrency: the owner only; never waits. Allocates: no.
+func (l *Locals) Stats() SpaceStats {
+	used := int(l.reservedUsed.Load())
+	return SpaceStats{
+		Issued:        l.counts.claimed + used + int(l.reservedFresh.Load()) - l.counts.ended,
+		Free:          l.counts.freed - used,
+		Pending:       l.recycles.pending(),
+		Retired:       l.counts.retired,
+		OldestPending: l.recycles.runs.oldest(),
+	}
+}
+
+// Confirm makes all pending indices free, and says how many.
+//
+// Concurrency: the owner only; never waits. Allocates: no.
+func (l *Locals) Confirm() int { return l.ConfirmThrough(math.MaxUint64) }
+
+// ConfirmThrough makes the pending indices free that were freed in frames up to frame, and says how many.
+//
+// Concurrency: the owner only; never waits. Allocates: no.
+func (l *Locals) ConfirmThrough(frame uint64) int {
+	n := l.recycles.confirmThrough(frame)
+	l.counts.freed += n
+	return n
+}

@@ -1,0 +1,48 @@
+package handles_test
+
+import (
+	"math"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+
+	"github.com/airlock-ecs/airlock/handles"
+)
+
+func TestWordsReadZeroUntilTheyAreCreated(t *testing.T) {
+	for _, limit := range []uint32{0, 1, 4095, 4096, 4097, 100_000} {
+		w := handles.NewWords(limit)
+		for _, i := range []uint32{0, 1, limit, limit + 1, 1 << 20, math.MaxUint32} {
+			assert.Zero(t, w.Get(i))
+			assert.Nil(t, w.At(i))
+		}
+		w.Ensure(limit).Store(7)
+		assert.EqualValues(t, 7, w.Get(limit))
+		assert.Same(t, w.Ensure(limit), w.At(limit))
+		assert.Zero(t, w.Get(math.MaxUint32))
+		assert.Panics(t, func() { w.Ensure(limit + 1) }, "limit %d", limit)
+	}
+}
+
+func TestOnePageWinsWhenManyCreateIt(t *testing.T) {
+	for range 50 {
+		w := handles.NewWords(1 << 13)
+		var (
+			all  [8]*atomic.Uint64
+			wait sync.WaitGroup
+		)
+		for g := range all {
+			wait.Go(func() {
+				all[g] = w.Ensure(5000)
+				all[g].Add(1)
+			})
+		}
+		wait.Wait()
+		assert.EqualValues(t, len(all), w.Get(5000))
+		for _, at := range all {
+			assert.Same(t, all[0], at)
+		}
+	}
+}
