@@ -1,0 +1,148 @@
+package archetype
+
+import (
+	"unsafe"
+
+	"github.com/airlock-ecs/airlock/handles"
+)
+
+// Chunk is a fixed block of slots: a column for each field, the entity column, and bit planes
+// with 64 slots to a word. Slot i has cache index Base()+i.
+//
+// Accessors speak of the write frame. They are small so that they are inlined; none checks a
+// slot beyond what the slices do.
+//
+// Invariant: every slot from allocated on is zero; a slot with a set hole bit is below
+// allocated and zero; bit w of holeWords is set exactly if holes[w] is not zero, and the same
+// of bornWords; a slot has an Active or a born bit, or none, never both.
+//
+// A Chunk is written by the goroutine that owns the registry. It is of no use once its
+// archetype has released it, and then panics rather than show what its memory became.
+type Chunk struct {
+	table    []unsafe.Pointer // where each column begins in the write frame
+	table16  []unsafe.Pointer // the same, of the columns with pointer-free cells of 16 bytes
+	active   []uint64         // the Active plane of the write frame
+	entities []handles.Local  // the entity column of the write frame
+
+	holes     []uint64 // slots that were reclaimed and not taken again
+	holeWords uint64   // one bit for each word of holes: 4096 slots are 64 words
+	allocated uint32   // high-water mark: slots from here on were never taken
+	base      uint32   // cache index of slot 0
+
+	born      []uint64 // slots to become active when a loop in a window ends
+	bornWords uint64
+
+	archetype *Archetype
+	layout    *FieldLayout
+	index     int              // in archetype.chunks
+	bases     []unsafe.Pointer // where frame 0 of each column begins
+	block     uint64           // offset of its block in the slab
+}
+
+// Base is the cache index of slot 0.
+//
+// Concurrency: the registry's owner and its workers; never waits. Allocates: no.
+func (c *Chunk) Base() uint32 { return c.base }
+
+// Slots is how many slots the chunk has.
+//
+// Concurrency: the registry's owner and its workers; never waits. Allocates: no.
+func (c *Chunk) Slots() int { return len(c.entities) }
+
+// Allocated is the high-water mark: slots from here on were never taken. A loop over the
+// chunk ends here.
+//
+// Concurrency: the registry's owner and its workers; never waits. Allocates: no.
+func (c *Chunk) Allocated() int { return int(c.allocated) }
+
+// Archetype is the archetype that the chunk belongs to.
+//
+// Concurrency: the registry's owner and its workers; never waits. Allocates: no.
+func (c *Chunk) Archetype() *Archetype { return c.archetype }
+
+// Index is the chunk's place in its archetype's list.
+//
+// Concurrency: the registry's owner and its workers; never waits. Allocates: no.
+func (c *Chunk) Index() int { return c.index }
+
+// Layout is how the chunk's columns lie. The first chunk of an archetype may be smaller than
+// the others, so this can differ from the archetype's; table slots are the same.
+//
+// Concurrency: the registry's owner and its workers; never waits. Allocates: no.
+func (c *Chunk) Layout() *FieldLayout { return c.layout }
+
+// Column is where the column of a table slot begins.
+//
+// Concurrency: the registry's owner and its workers; never waits. Allocates: no.
+func (c *Chunk) Column(tableSlot int) unsafe.Pointer { return c.table[tableSlot] }
+
+// Cell is the cell of a slot in the column of a table slot, whose elements have size bytes.
+//
+// Concurrency: the registry's owner and its workers; never waits. Allocates: no.
+func (c *Chunk) Cell(tableSlot int, slot uint32, size uintptr) unsafe.Pointer {
+	// Sound while slot < Slots() and size is the column's element size: the column has
+	// Slots() elements in one object.
+	return unsafe.Add(c.table[tableSlot], uintptr(slot)*size)
+}
+
+// Entities is the entity column. The caller may write elements of slots it has taken.
+//
+// Concurrency: the registry's owner and its workers; never waits. Allocates: no.
+func (c *Chunk) Entities() []handles.Local { return c.entities }
+
+// newChunk makes a chunk of zeros.
+func newChunk(a *Archetype, layout *FieldLayout, base uint32) *Chunk {
+	words := layout.slots / 64
+	n := layout.Len()
+	pointers := make([]unsafe.Pointer, 2*n+len(a.zeroing16))
+	planes := make([]uint64, 2*words)
+	c := &Chunk{
+		table:     pointers[:n:n],
+		bases:     pointers[n : 2*n : 2*n],
+		table16:   pointers[2*n:],
+		holes:     planes[:words:words],
+		born:      planes[words:],
+		archetype: a,
+		layout:    layout,
+		index:     len(a.chunks),
+		base:      base,
+	}
+	var block unsafe.Pointer
+	block, c.block = a.store.slab.alloc(layout.block)
+	for i := range layout.fields {
+		f := &layout.fields[i]
+		if f.Pointers {
+			c.bases[i] = typedColumn(f, layout.slots)
+		} else {
+			// Sound: every offset of the layout is inside the block.
+			c.bases[i] = unsafe.Add(block, f.Offset)
+		}
+	}
+	c.resolve(a.store.frame)
+	return c
+}
+
+// resolve points the accessors at a storage frame.
+func (c *Chunk) resolve(frame uint64) {
+	c.layout.BuildFieldTable(c.table, c.bases, frame)
+	for i, column := range c.archetype.zeroing16 {
+		c.table16[i] = c.table[column]
+	}
+	n := len(c.table)
+	// Sound: the last two columns of a layout are the plane and the entity column, of these
+	// element types and at least this long; both begin at a cache line.
+	c.active = unsafe.Slice((*uint64)(c.table[n-2]), len(c.holes))
+	c.entities = unsafe.Slice((*handles.Local)(c.table[n-1]), c.layout.slots)
+}
+
+// release gives the chunk's memory back and makes the chunk useless.
+func (c *Chunk) release() {
+	s := c.archetype.store
+	for p := int(c.base >> 6); p < int(c.base>>6)+len(c.holes); p++ {
+		s.blocks[p] = nil
+	}
+	s.cache.give(uint64(c.base), uint64(c.layout.slots))
+	s.cacheCap.Store(uint32(s.cache.high()))
+	s.slab.release(c.block, c.layout.block)
+	*c = Chunk{archetype: c.archetype, layout: c.layout}
+}

@@ -1,0 +1,156 @@
+package archetype
+
+import (
+	"cmp"
+	"iter"
+	"reflect"
+	"slices"
+	"unsafe"
+
+	"github.com/airlock-ecs/airlock/handles"
+)
+
+// columnAlign is where columns begin in a block: at cache lines, which also serves any Go
+// type and the widest vector loads.
+const columnAlign = 64
+
+// FieldDescriptor says where a column lies in a chunk.
+type FieldDescriptor struct {
+	Slot                     int // in the field table
+	Tier                     Tier
+	FrameCount               int
+	FrameStride, ElementSize uintptr // bytes from one frame to the next; of one element
+	Offset                   uintptr // of frame 0 in the chunk's block; 0 for a column of its own
+	Type                     reflect.Type
+	Pointers                 bool // the column is typed memory of its own, outside the block
+}
+
+// FieldLayout is where the columns of a chunk lie: one entry for each field of the archetype's
+// components, then the Active plane (ActiveID; one element is a word of 64 slots), then the
+// entity column (EntityID). It does not change.
+//
+// Invariant: entries are sorted by key; entry i has table slot i; columns in the block do not
+// overlap and begin at multiples of 64; a stride is 0 exactly when there is one frame.
+type FieldLayout struct {
+	keys   []FieldKey
+	fields []FieldDescriptor // in the order of keys
+	slots  int
+	block  uintptr // bytes of the slab block
+	bytes  uintptr // bytes of the block and of the typed columns
+
+	// What BuildFieldTable needs of each field, side by side.
+	counts  []uint64
+	strides []uintptr
+}
+
+// NewLayout lays out chunks of that many slots. temporalFrames is the depth of the temporal
+// ring; with 0, Temporal columns have the frames of Volatile ones.
+//
+// The Active plane and the entity column follow the highest tier among the components, but
+// are never below Volatile: an older frame of a chunk is complete in itself.
+//
+// Concurrency: any goroutine; never waits. Allocates: yes.
+func NewLayout(comps []*Component, slots, temporalFrames int) *FieldLayout {
+	comps = slices.Clone(comps)
+	slices.SortFunc(comps, func(a, b *Component) int { return cmp.Compare(a.ID, b.ID) })
+
+	l := &FieldLayout{slots: slots}
+	highest := Volatile
+	for _, c := range comps {
+		highest = max(highest, c.Tier)
+		for i := range c.Fields { // sorted by key as they are
+			f := &c.Fields[i]
+			l.add(f.Key, c.Tier, f.Type, slots, temporalFrames, f.Pointers)
+		}
+	}
+	l.add(FieldKey{Component: ActiveID}, highest, reflect.TypeFor[uint64](), slots/64, temporalFrames, false)
+	l.add(FieldKey{Component: EntityID}, highest, reflect.TypeFor[handles.Local](), slots, temporalFrames, false)
+	return l
+}
+
+// add appends a column of n elements a frame.
+func (l *FieldLayout) add(key FieldKey, tier Tier, t reflect.Type, n, temporalFrames int, pointers bool) {
+	d := FieldDescriptor{
+		Slot:        len(l.fields),
+		Tier:        tier,
+		FrameCount:  tier.frames(temporalFrames),
+		ElementSize: t.Size(),
+		Type:        t,
+		Pointers:    pointers,
+	}
+	// A frame begins at a cache line too. For columns this rounds nothing: 64 slots of any
+	// size are whole lines, so a typed column stays a plain array over all its frames.
+	frame := alignUp(uintptr(n)*d.ElementSize, columnAlign)
+	if d.FrameCount > 1 {
+		d.FrameStride = frame
+	}
+	size := frame * uintptr(d.FrameCount)
+	if !pointers {
+		d.Offset = l.block
+		l.block += size
+	}
+	l.bytes += size
+	l.keys = append(l.keys, key)
+	l.fields = append(l.fields, d)
+	l.counts = append(l.counts, uint64(d.FrameCount))
+	l.strides = append(l.strides, d.FrameStride)
+}
+
+// Lookup finds a column.
+//
+// Concurrency: any goroutine; never waits. Allocates: no.
+func (l *FieldLayout) Lookup(key FieldKey) (FieldDescriptor, bool) {
+	i, ok := slices.BinarySearchFunc(l.keys, key, func(a, b FieldKey) int { return cmp.Compare(a.order(), b.order()) })
+	if !ok {
+		return FieldDescriptor{}, false
+	}
+	return l.fields[i], true
+}
+
+// All yields the columns in the order of their keys, which is that of the field table.
+//
+// Concurrency: any goroutine; never waits. Allocates: no.
+func (l *FieldLayout) All() iter.Seq2[FieldKey, FieldDescriptor] {
+	return func(yield func(FieldKey, FieldDescriptor) bool) {
+		for i, key := range l.keys {
+			if !yield(key, l.fields[i]) {
+				return
+			}
+		}
+	}
+}
+
+// Len is the number of columns, the plane and the entity column among them.
+//
+// Concurrency: any goroutine; never waits. Allocates: no.
+func (l *FieldLayout) Len() int { return len(l.fields) }
+
+// Slots is how many slots the chunks have that are laid out like this.
+//
+// Concurrency: any goroutine; never waits. Allocates: no.
+func (l *FieldLayout) Slots() int { return l.slots }
+
+// Bytes is the memory of a chunk: all frames of all columns, those outside the block as well.
+//
+// Concurrency: any goroutine; never waits. Allocates: no.
+func (l *FieldLayout) Bytes() int { return int(l.bytes) }
+
+// BuildFieldTable resolves every column for a storage frame: out[slot] is where that frame
+// of the column begins, given where its frame 0 begins. There is one formula for all tiers;
+// Cold has one frame and stride 0.
+//
+// out and bases have Len elements; they may be the same slice only for frame 0.
+//
+// Concurrency: any goroutine; never waits. Allocates: no.
+func (l *FieldLayout) BuildFieldTable(out, bases []unsafe.Pointer, frame uint64) {
+	n := len(l.counts)
+	out, bases, strides := out[:n], bases[:n], l.strides[:n]
+	for i, count := range l.counts {
+		// Sound: (frame % count) * stride is the beginning of a frame of that column, and all
+		// of them lie in the one object that bases[i] points into.
+		out[i] = unsafe.Add(bases[i], uintptr(frame%count)*strides[i])
+	}
+}
+
+// alignUp is n rounded up to a multiple of align, a power of two.
+func alignUp(n, align uintptr) uintptr { return (n + align - 1) &^ (align - 1) }

@@ -1,0 +1,173 @@
+package archetype
+
+import (
+	"fmt"
+	"math/bits"
+	"unsafe"
+)
+
+// Verify walks the whole store and checks every invariant: the accounts of slab and cache
+// indices, counters against planes, and that what nobody has taken is zero.
+//
+// Concurrency: owner or idle registry only; never waits. Allocates: yes.
+func (s *Store) Verify() error {
+	if err := s.slab.verify(); err != nil {
+		return err
+	}
+	if err := s.cache.verify(); err != nil {
+		return err
+	}
+	var places, blocks, chunks uint64
+	for i, a := range s.list {
+		if s.byKey[archetypeKey{a.class, a.sig}] != a {
+			return fmt.Errorf("archetype %s: entry %d of the list is not found by its key", a, i)
+		}
+		if err := a.verify(); err != nil {
+			return fmt.Errorf("archetype %s: %w", a, err)
+		}
+		for _, c := range a.chunks {
+			places += uint64(c.layout.slots)
+			blocks += uint64(alignUp(c.layout.block, columnAlign))
+			chunks += uint64(len(c.holes))
+		}
+	}
+	for _, c := range s.blocks {
+		if c != nil {
+			chunks--
+		}
+	}
+	switch {
+	case len(s.byKey) != len(s.list):
+		return fmt.Errorf("archetype: %d archetypes listed, %d found by key", len(s.list), len(s.byKey))
+	case chunks != 0:
+		return fmt.Errorf("archetype: the block table and the chunks differ by %d words", int64(chunks))
+	case places+s.cache.count() != cacheIndices:
+		return fmt.Errorf("archetype: chunks have %d cache indices, %d are free", places, s.cache.count())
+	case uint64(s.cacheCap.Load()) != s.cache.high():
+		return fmt.Errorf("archetype: cache cap %d, highest index in use %d", s.cacheCap.Load(), s.cache.high())
+	case blocks != uint64(s.slab.taken):
+		return fmt.Errorf("archetype: chunks have %d bytes of the slab, %d are out", blocks, s.slab.taken)
+	}
+	return nil
+}
+
+func (a *Archetype) verify() error {
+	allocated, slots, size, holes := 0, 0, 0, 0
+	var lowest *Chunk
+	for i, c := range a.chunks {
+		if c.archetype != a || c.index != i {
+			return fmt.Errorf("chunk %d thinks it is chunk %d of %s", i, c.index, c.archetype)
+		}
+		if i < len(a.chunks)-1 && c.Allocated() != c.Slots() {
+			return fmt.Errorf("chunk %d of %d has slots that were never taken", i, len(a.chunks))
+		}
+		if c.holeWords != 0 {
+			holes++
+			if lowest == nil {
+				lowest = c
+			}
+		}
+		if a.holes.Has(uint32(i)) != (c.holeWords != 0) {
+			return fmt.Errorf("chunk %d: the archetype is wrong about its holes", i)
+		}
+		if err := c.verify(); err != nil {
+			return fmt.Errorf("chunk %d: %w", i, err)
+		}
+		allocated += c.Allocated()
+		slots += c.Slots()
+		size += c.layout.Bytes()
+	}
+	switch {
+	case a.live < 0 || a.live > a.allocated:
+		return fmt.Errorf("live %d, allocated %d", a.live, a.allocated)
+	case a.allocated != allocated || allocated > slots:
+		return fmt.Errorf("allocated %d, %d in its chunks, which have %d slots", a.allocated, allocated, slots)
+	case a.bytes != size:
+		return fmt.Errorf("bytes %d, %d in its chunks", a.bytes, size)
+	case len(a.chunks) == 0 && a.tail != nil, len(a.chunks) > 0 && a.tail != a.chunks[len(a.chunks)-1]:
+		return fmt.Errorf("the tail is not the last of %d chunks", len(a.chunks))
+	case a.hole != lowest || a.holes.Len() != holes:
+		return fmt.Errorf("%d chunks with holes, %d recorded, or the lowest is not the first of them", holes, a.holes.Len())
+	}
+	return a.holes.Verify()
+}
+
+func (c *Chunk) verify() error {
+	s := c.archetype.store
+	for slot := 0; slot < c.Slots(); slot += 64 {
+		if s.ChunkAt(c.base+uint32(slot)) != c {
+			return fmt.Errorf("cache index %d leads elsewhere", c.base+uint32(slot))
+		}
+	}
+	if c.Allocated() > c.Slots() || c.base%64 != 0 {
+		return fmt.Errorf("allocated %d of %d slots, from cache index %d", c.allocated, c.Slots(), c.base)
+	}
+	for w := range c.holes {
+		if err := c.verifyWord(w); err != nil {
+			return err
+		}
+	}
+	for i := range c.layout.fields {
+		if err := c.verifyColumn(&c.layout.fields[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// verifyWord checks the bits of 64 slots against each other.
+func (c *Chunk) verifyWord(w int) error {
+	never := ^uint64(0) // slots that were never taken
+	if n := c.Allocated() - w<<6; n >= 64 {
+		never = 0
+	} else if n > 0 {
+		never = ^uint64(0) << n
+	}
+	holes, active, born := c.holes[w], c.active[w], c.born[w]
+	switch {
+	case (holes != 0) != (c.holeWords>>w&1 != 0) || (born != 0) != (c.bornWords>>w&1 != 0):
+		return fmt.Errorf("word %d: the summary is wrong about its holes %#x or born slots %#x", w, holes, born)
+	case holes&never != 0:
+		return fmt.Errorf("word %d: holes %#x among slots never taken", w, holes&never)
+	case active&born != 0:
+		return fmt.Errorf("word %d: %#x active and still to be born", w, active&born)
+	case (active|born)&(holes|never) != 0:
+		return fmt.Errorf("word %d: %#x active, but not taken", w, (active|born)&(holes|never))
+	}
+	return nil
+}
+
+// verifyColumn checks that the cells of free slots are zero, and that no frame but the write
+// frame was ever written.
+func (c *Chunk) verifyColumn(f *FieldDescriptor) error {
+	for frame := range uint64(f.FrameCount) {
+		if frame == c.archetype.store.frame%uint64(f.FrameCount) {
+			continue
+		}
+		size := f.FrameStride
+		// Sound: a stride is the size of a frame, and this one is one of FrameCount.
+		if at, bad := nonZero(unsafe.Add(c.bases[f.Slot], uintptr(frame)*size), size); bad {
+			return fmt.Errorf("frame %d of column %s was written, at byte %d", frame, f.Type, at)
+		}
+	}
+	if plane := len(c.table) - 2; f.Slot == plane {
+		return nil // its bits were compared with the holes
+	}
+	for w := range c.holes {
+		for holes := c.holes[w]; holes != 0; holes &= holes - 1 {
+			slot := uint32(w<<6 | bits.TrailingZeros64(holes))
+			if _, bad := nonZero(c.Cell(f.Slot, slot, f.ElementSize), f.ElementSize); bad {
+				return fmt.Errorf("slot %d is free, but its cell in column %s is not zero", slot, f.Type)
+			}
+		}
+	}
+	never := c.Slots() - c.Allocated()
+	if never == 0 {
+		return nil // and there is no cell to point to
+	}
+	if at, bad := nonZero(c.Cell(f.Slot, c.allocated, f.ElementSize), uintptr(never)*f.ElementSize); bad {
+		return fmt.Errorf("slot %d was never taken, but its cell in column %s is not zero",
+			c.Allocated()+int(at/f.ElementSize), f.Type)
+	}
+	return nil
+}
