@@ -1,0 +1,110 @@
+package registry
+
+import (
+	"runtime/debug"
+
+	"github.com/airlock-ecs/airlock/archetype"
+	"github.com/airlock-ecs/airlock/internal/caller"
+)
+
+// callback runs fn with a fresh window on the calling goroutine. If fn returns an error,
+// panics or exits, everything it did through the window is taken back; a panic or an exit
+// then goes on through. Owner only.
+func (r *Registry) callback(fn func(*Window) error) (err error) {
+	w := r.newWindow()
+	r.beginCallback()
+	ok := false
+	defer func() {
+		w.closed.Store(true)
+		r.endCallback(ok)
+	}()
+	caller.Within(r.id, func() { err = fn(w) })
+	ok = err == nil
+	return err
+}
+
+// callbackRecover is callback, but a panic comes back as a *PanicError.
+func (r *Registry) callbackRecover(where string, fn func(*Window) error) (err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			err = &PanicError{Value: v, Stack: debug.Stack(), Where: where, Frame: r.frame.Load()}
+		}
+	}()
+	return r.callback(fn)
+}
+
+func (r *Registry) beginCallback() {
+	r.guard.Enter("a window callback")
+	r.inCallback = true
+	r.setCause("")
+}
+
+func (r *Registry) endCallback(ok bool) {
+	if ok {
+		r.commit()
+	} else {
+		r.rollback()
+	}
+	r.inCallback = false
+	r.setCause("")
+	if r.iterating != 0 { // a loop was left without its end, by iter.Pull say
+		r.iterating = 0
+	}
+	r.showBorn()
+	r.guard.Exit()
+}
+
+// Named names what the rest of the callback is about; obituaries and the journal repeat it.
+//
+// Panics: ErrExpired.
+// Concurrency: window holder. Allocates: no.
+func (w *Window) Named(cause string) { w.Registry().setCause(cause) }
+
+// showBorn makes the entities visible that were born while loops ran. Owner only.
+func (r *Registry) showBorn() {
+	if len(r.bornChunks) == 0 {
+		return
+	}
+	for _, ch := range r.bornChunks {
+		ch.CommitBorn()
+	}
+	clear(r.bornChunks)
+	r.bornChunks = r.bornChunks[:0]
+}
+
+// Iterate begins a loop over storage for packages above. In a window, deaths from outside
+// are seen first, and what is born stays out of sight until Finish, so that a loop meets
+// each entity once however the callback changes structure.
+//
+// Panics: ErrExpired on an expired token, ErrNotPublished on a snapshot.
+// Concurrency: as the token. Allocates: no.
+func Iterate(a Access) *archetype.Store {
+	r, inWindow, err := opened(a)
+	if err != nil {
+		if s, ok := a.(*Snapshot); ok && s != nil && s.valid() {
+			err = ErrNotPublished
+		}
+		panic(err)
+	}
+	if inWindow {
+		if !r.late() {
+			r.drainOutside()
+		}
+		r.iterating++
+	}
+	return r.store
+}
+
+// Finish ends the loop that Iterate began; defer it.
+//
+// Concurrency: as the token. Allocates: no.
+func Finish(a Access) {
+	w, ok := a.(*Window)
+	if !ok || !w.valid() || w.r.iterating == 0 {
+		return
+	}
+	w.r.iterating--
+	if w.r.iterating == 0 {
+		w.r.showBorn()
+	}
+}

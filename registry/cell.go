@@ -1,0 +1,209 @@
+package registry
+
+import (
+	"fmt"
+	"unsafe"
+
+	"github.com/airlock-ecs/airlock/archetype"
+	"github.com/airlock-ecs/airlock/handles"
+)
+
+// Get gives a pointer to the component C of h, in place. It is valid until the window or
+// the frame ends; what is written through it is not undone by a failed callback.
+//
+// Errors: ErrStale, ErrInvalidHandle, ErrNotSpawned; ErrNoComponent when h lacks C;
+// ErrSplit for a split component; ErrNotRegistered; ErrExpired.
+// Concurrency: as the token; two workers must not touch one entity. Allocates: no.
+func Get[C any](a Access, h handles.Local) (*C, error) {
+	r, comp, err := openFor[C](a)
+	if err != nil {
+		return nil, err
+	}
+	ch, slot, err := r.locate(h)
+	if err != nil {
+		return nil, err
+	}
+	return pointer[C](comp, ch, slot)
+}
+
+// Peek gives a copy of the component C of h and, unlike Get, does not mark it changed.
+//
+// Errors: as Get, without ErrSplit.
+// Concurrency: as the token. Allocates: no.
+func Peek[C any](a Access, h handles.Local) (C, error) {
+	var v C
+	r, comp, err := openFor[C](a)
+	if err != nil {
+		return v, err
+	}
+	ch, slot, err := r.locate(h)
+	if err != nil {
+		return v, err
+	}
+	if !load(comp, ch, slot, &v) {
+		return v, ErrNoComponent
+	}
+	return v, nil
+}
+
+// Set gives the component C of h a value. In a window it is undone if the callback fails.
+//
+// Errors: as Get, without ErrSplit.
+// Concurrency: as the token; two workers must not touch one entity. Allocates: no, but
+// for the undo log's growth.
+func Set[C any](a Access, h handles.Local, v C) error {
+	r, comp, err := openFor[C](a)
+	if err != nil {
+		return err
+	}
+	ch, slot, err := r.locate(h)
+	if err != nil {
+		return err
+	}
+	if !ch.Archetype().Has(comp.ID) {
+		return ErrNoComponent
+	}
+	set(r, comp, h, ch, slot, &v)
+	return nil
+}
+
+// Has says whether h is alive and has the component C.
+//
+// Concurrency: as the token. Allocates: no.
+func Has[C any](a Access, h handles.Local) bool {
+	r, comp, err := openFor[C](a)
+	if err != nil {
+		return false
+	}
+	ch, _, err := r.locate(h)
+	return err == nil && ch.Archetype().Has(comp.ID)
+}
+
+// openFor checks the token and finds the component.
+func openFor[C any](a Access) (*Registry, *archetype.Component, error) {
+	r, _, err := opened(a)
+	if err != nil {
+		return nil, nil, err
+	}
+	comp, err := componentOf[C](r)
+	return r, comp, err
+}
+
+// pointer gives the cell of an unsplit component.
+//
+// The conversion is sound: the column was laid out, or allocated, for values of type C,
+// because comp was found by that type.
+func pointer[C any](comp *archetype.Component, ch *archetype.Chunk, slot uint32) (*C, error) {
+	if !ch.Archetype().Has(comp.ID) {
+		return nil, ErrNoComponent
+	}
+	switch {
+	case len(comp.Fields) == 0:
+		return new(C), nil // a tag: size zero, so this allocates nothing
+	case comp.Split:
+		return nil, fmt.Errorf("component %s: %w", comp.Name, ErrSplit)
+	}
+	return (*C)(ch.Cell(ch.Archetype().Column(comp.ID), slot, comp.Size)), nil
+}
+
+// load copies a component out, field by field, and says whether it is there. v is comp's
+// type; the offsets are those of its fields.
+func load[C any](comp *archetype.Component, ch *archetype.Chunk, slot uint32, v *C) bool {
+	a := ch.Archetype()
+	if !a.Has(comp.ID) {
+		return false
+	}
+	col := a.Column(comp.ID)
+	for i := range comp.Fields {
+		f := &comp.Fields[i]
+		f.Cell.Copy(unsafe.Add(unsafe.Pointer(v), f.Offset), ch.Cell(col+i, slot, f.Size))
+	}
+	return true
+}
+
+// store copies a component in, as load copies it out.
+func store[C any](comp *archetype.Component, ch *archetype.Chunk, slot uint32, v *C) {
+	col := ch.Archetype().Column(comp.ID)
+	for i := range comp.Fields {
+		f := &comp.Fields[i]
+		f.Cell.Copy(ch.Cell(col+i, slot, f.Size), unsafe.Add(unsafe.Pointer(v), f.Offset))
+	}
+}
+
+// set stores a value, after its old one went to the undo log.
+func set[C any](r *Registry, comp *archetype.Component, h handles.Local, ch *archetype.Chunk, slot uint32, v *C) {
+	if r.inCallback {
+		log := valuesOf[C](r, comp)
+		if len(log.old) == 0 {
+			r.valuesUsed = append(r.valuesUsed, comp.ID)
+		}
+		at := log.keep(ch, slot)
+		r.log(undoOp{kind: undoSet, h: h, comp: comp.ID, at: uint64(at)})
+	}
+	store(comp, ch, slot, v)
+}
+
+// Cells is a component resolved once, for hot loops of random accesses. It stays valid as
+// long as its registry.
+type Cells[C any] struct {
+	r    *Registry
+	comp *archetype.Component
+}
+
+// NewCells resolves the component C.
+//
+// Errors: ErrNotRegistered.
+// Concurrency: any goroutine. Allocates: yes.
+func NewCells[C any](r *Registry) (*Cells[C], error) {
+	comp, err := componentOf[C](r)
+	if err != nil {
+		return nil, err
+	}
+	return &Cells[C]{r: r, comp: comp}, nil
+}
+
+// Get gives a pointer to the component of h in place, as the function Get does; false when
+// h is not alive or lacks it, the token has expired, or the component is split.
+//
+// Concurrency: as the token. Allocates: no.
+func (c *Cells[C]) Get(a Access, h handles.Local) (*C, bool) {
+	ch, slot, ok := c.find(a, h)
+	if !ok {
+		return nil, false
+	}
+	col := ch.Archetype().Column(c.comp.ID)
+	if col < 0 || c.comp.Split {
+		p, err := pointer[C](c.comp, ch, slot)
+		return p, err == nil
+	}
+	return (*C)(ch.Cell(col, slot, unsafe.Sizeof(*new(C)))), true
+}
+
+// Peek gives a copy of the component of h; false as for Get, but a split one is gathered.
+//
+// Concurrency: as the token. Allocates: no.
+func (c *Cells[C]) Peek(a Access, h handles.Local) (v C, ok bool) {
+	ch, slot, ok := c.find(a, h)
+	return v, ok && load(c.comp, ch, slot, &v)
+}
+
+// Set gives the component of h a value, as the function Set does; false as for Peek.
+//
+// Concurrency: as the token. Allocates: no, but for the undo log's growth.
+func (c *Cells[C]) Set(a Access, h handles.Local, v C) bool {
+	ch, slot, ok := c.find(a, h)
+	if !ok || !ch.Archetype().Has(c.comp.ID) {
+		return false
+	}
+	set(c.r, c.comp, h, ch, slot, &v)
+	return true
+}
+
+func (c *Cells[C]) find(a Access, h handles.Local) (*archetype.Chunk, uint32, bool) {
+	r, _, err := opened(a)
+	if err != nil || r != c.r {
+		return nil, 0, false
+	}
+	ch, slot, err := r.locate(h)
+	return ch, slot, err == nil
+}

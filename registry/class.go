@@ -1,0 +1,221 @@
+package registry
+
+import (
+	"fmt"
+	"reflect"
+	"unsafe"
+
+	"github.com/airlock-ecs/airlock/archetype"
+)
+
+// Class is an entity type: a Go struct whose fields are the components an entity of the
+// class starts with. RegisterClass makes it; it lives as long as its registry.
+type Class[E any] struct {
+	r        *Registry
+	index    int
+	name     string
+	slots    int
+	cosmetic bool
+	sig      archetype.Signature
+	layout   *archetype.FieldLayout
+	parts    []part // what to copy from an E, in the order of its fields
+
+	// Owner only.
+	home  *archetype.Archetype // where new entities go; nil before the first one
+	later []E                  // values of SpawnLater, until the next window; guarded by wishMu
+}
+
+// part is one column that an entity of the class starts with.
+type part struct {
+	src  uintptr // offset in E
+	col  int     // slot in the field table of the class's own archetype
+	size uintptr
+	cell archetype.Copier
+}
+
+// classEntry is what the registry knows of a class without knowing its type.
+type classEntry struct {
+	name     string
+	typ      reflect.Type
+	slots    int
+	cosmetic bool
+	forget   func(*archetype.Archetype) // the archetype is gone again
+}
+
+// RegisterClass makes E a class. Every field of E must be exported and of a component
+// type, no type twice; component types seen for the first time are registered as Cold. An
+// E without fields is a class of bare entities.
+//
+// Errors: ErrAlreadyRegistered for a type or a name registered before; an error that names
+// the type for an E that is no struct, an unexported, doubled or interface-typed
+// component, a bad chunk size, or too many components. Whatever the error, nothing has
+// changed.
+// Concurrency: any goroutine, any time. Allocates: yes.
+func RegisterClass[E any](r *Registry, opts ...ClassOption) (*Class[E], error) {
+	var o classOptions
+	for _, opt := range opts {
+		opt.class(&o)
+	}
+	typ := reflect.TypeFor[E]()
+	if o.name == "" {
+		o.name = typ.String()
+	}
+	types, err := componentTypes(typ)
+	if err != nil {
+		return nil, err
+	}
+	if o.slotsSet {
+		if err := archetype.ValidateSlots(o.slots); err != nil {
+			return nil, fmt.Errorf("registry: class %v: %w", typ, err)
+		}
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, c := range r.classes {
+		if c.typ == typ {
+			return nil, fmt.Errorf("class %v: %w", typ, ErrAlreadyRegistered)
+		}
+		if c.name == o.name {
+			return nil, fmt.Errorf("class %v: name %q: %w", typ, o.name, ErrAlreadyRegistered)
+		}
+	}
+	comps, err := r.schema.RegisterAll(types)
+	if err != nil {
+		return nil, fmt.Errorf("registry: class %v: %w", typ, err)
+	}
+	c := &Class[E]{r: r, index: len(r.classes), name: o.name, slots: o.slots, cosmetic: o.cosmetic}
+	for _, comp := range comps {
+		c.sig = c.sig.With(comp.ID)
+	}
+	slots := o.slots
+	if slots == 0 {
+		slots = archetype.DefaultSlots
+	}
+	c.layout = archetype.NewLayout(sorted(comps), slots, r.cfg.TemporalFrames)
+	for i, comp := range comps {
+		for _, f := range comp.Fields {
+			d, _ := c.layout.Lookup(f.Key)
+			c.parts = append(c.parts, part{src: typ.Field(i).Offset + f.Offset, col: d.Slot, size: f.Size, cell: f.Cell})
+		}
+	}
+	r.classes = append(r.classes, classEntry{
+		name: o.name, typ: typ, slots: o.slots, cosmetic: o.cosmetic,
+		forget: func(a *archetype.Archetype) {
+			if c.home == a {
+				c.home = nil
+			}
+		},
+	})
+	return c, nil
+}
+
+// componentTypes lists the types of a class's fields, or says what is wrong with them.
+func componentTypes(typ reflect.Type) ([]reflect.Type, error) {
+	if typ.Kind() != reflect.Struct {
+		return nil, fmt.Errorf("registry: class %v is not a struct", typ)
+	}
+	seen := map[reflect.Type]string{}
+	var types []reflect.Type
+	for i := range typ.NumField() {
+		f := typ.Field(i)
+		switch {
+		case !f.IsExported():
+			return nil, fmt.Errorf("registry: class %v: field %s is not exported", typ, f.Name)
+		case f.Type.Kind() == reflect.Interface:
+			return nil, fmt.Errorf("registry: class %v: field %s is of interface type %v", typ, f.Name, f.Type)
+		case seen[f.Type] != "":
+			return nil, fmt.Errorf("registry: class %v: fields %s and %s are both of type %v", typ, seen[f.Type], f.Name, f.Type)
+		}
+		seen[f.Type] = f.Name
+		types = append(types, f.Type)
+	}
+	return types, nil
+}
+
+func sorted(comps []*archetype.Component) []*archetype.Component {
+	out := make([]*archetype.Component, len(comps))
+	copy(out, comps)
+	for i := range out {
+		for k := i; k > 0 && out[k].ID < out[k-1].ID; k-- {
+			out[k], out[k-1] = out[k-1], out[k]
+		}
+	}
+	return out
+}
+
+// Layout is how an entity of the class is laid out in a chunk of regular size, for
+// adapters (physics, GPU, replication) that walk the columns themselves.
+//
+// Concurrency: any goroutine. Allocates: no.
+func (c *Class[E]) Layout() *archetype.FieldLayout { return c.layout }
+
+// Name is the class's name: its type, unless Named said otherwise.
+//
+// Concurrency: any goroutine. Allocates: no.
+func (c *Class[E]) Name() string { return c.name }
+
+// ClassIndex is the number of the class E in the order of registration.
+//
+// Concurrency: any goroutine. Allocates: no.
+func ClassIndex[E any](r *Registry) (int, bool) {
+	typ := reflect.TypeFor[E]()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for i, c := range r.classes {
+		if c.typ == typ {
+			return i, true
+		}
+	}
+	return 0, false
+}
+
+// class gives what is known of a class by its number.
+func (r *Registry) class(index int) classEntry {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.classes[index]
+}
+
+// archetypeOf finds the archetype of a class and signature or makes it, which a failed
+// callback takes back. Owner only.
+func (r *Registry) archetypeOf(class int, sig archetype.Signature) *archetype.Archetype {
+	c := r.class(class)
+	before := r.store.Version()
+	a := r.store.Archetype(class, sig, c.name, c.slots)
+	if r.store.Version() != before {
+		r.log(undoOp{kind: undoArchetype})
+	}
+	return a
+}
+
+// enter checks the token and that it opens the class's own registry.
+func (c *Class[E]) enter(w *Window) (*Registry, error) {
+	if w != nil && w.r == c.r && !w.closed.Load() && c.home != nil {
+		return c.r, nil
+	}
+	return c.enterSlow(w)
+}
+
+func (c *Class[E]) enterSlow(w *Window) (*Registry, error) {
+	r, err := w.open()
+	if err != nil {
+		return nil, err
+	}
+	if r != c.r {
+		return nil, fmt.Errorf("registry: class %s belongs to another registry", c.name)
+	}
+	c.home = r.archetypeOf(c.index, c.sig)
+	return r, nil
+}
+
+// write copies the components of e into a slot of the class's own archetype.
+//
+// The pointer arithmetic is sound because src is the offset of a field of E, so that it
+// stays inside *e, and nothing keeps the pointer.
+func (c *Class[E]) write(ch *archetype.Chunk, slot uint32, e *E) {
+	base := unsafe.Pointer(e)
+	for i := range c.parts {
+		p := &c.parts[i]
+		p.cell.Copy(ch.Cell(p.col, slot, p.size), unsafe.Add(base, p.src))
+	}
+}

@@ -1,0 +1,178 @@
+package registry
+
+import (
+	"github.com/airlock-ecs/airlock/internal/caller"
+)
+
+// Hooks is what an engine wants to hear of.
+type Hooks struct {
+	OnError func(error) // failures of observers and of deferred operations; called on Logic
+}
+
+// Core is the registry as its engine sees it: the frame's machinery, one method a step.
+// Package logic drives it. But where a method says otherwise, only the goroutine that
+// entered may call it, or one it has lent the window to.
+//
+// RunWishes and Deliver can be resumed: if a callback exits the goroutine inside them,
+// calling them again goes on behind that callback.
+type Core struct {
+	r     *Registry
+	hooks Hooks
+}
+
+// Attach makes the caller the registry's only engine.
+//
+// Errors: ErrRunning when another engine is attached.
+// Concurrency: any goroutine; never waits. Allocates: yes.
+func (r *Registry) Attach(h Hooks) (*Core, error) {
+	c := &Core{r: r, hooks: h}
+	if !r.engine.CompareAndSwap(nil, c) {
+		return nil, ErrRunning
+	}
+	return c, nil
+}
+
+// Detach frees the registry for another engine; a second call is harmless.
+//
+// Concurrency: any goroutine, after Leave. Allocates: no.
+func (c *Core) Detach() { c.r.engine.CompareAndSwap(c, nil) }
+
+// Enter takes ownership: for a whole run, during which Update is refused, or for one step.
+//
+// Errors: ErrWouldDeadlock inside a callback, ErrRunning while a run goes on.
+// Concurrency: any goroutine; waits for an Update to leave. Allocates: no.
+func (c *Core) Enter(run bool) error {
+	if err := c.r.acquire(); err != nil {
+		return err
+	}
+	c.r.running.Store(run)
+	return nil
+}
+
+// Leave gives ownership back.
+//
+// Concurrency: the goroutine that entered, or one after it. Allocates: no.
+func (c *Core) Leave() {
+	c.r.running.Store(false)
+	c.r.release()
+}
+
+// ID names the registry to package caller.
+//
+// Concurrency: any goroutine. Allocates: no.
+func (c *Core) ID() uintptr { return c.r.id }
+
+// Inside says whether the calling goroutine is inside a callback of this registry. It
+// reads the goroutine's own stack: microseconds.
+//
+// Concurrency: any goroutine; never waits. Allocates: yes.
+func (c *Core) Inside() bool { return caller.Inside(c.r.id) }
+
+// FrameNumber is the frame Logic is in, 0 before the first.
+//
+// Concurrency: any goroutine. Allocates: no.
+func (c *Core) FrameNumber() uint64 { return c.r.frame.Load() }
+
+// Advance begins the next frame and gives its number.
+//
+// Concurrency: Logic only. Allocates: no.
+func (c *Core) Advance() uint64 {
+	c.r.endFrame()
+	return c.r.frame.Add(1)
+}
+
+// DrainDestroys makes tombstones of the deaths from outside, and says how many.
+//
+// Concurrency: Logic only. Allocates: no.
+func (c *Core) DrainDestroys() int { return c.r.drainOutside() }
+
+// ProcessDestructions reclaims what has died, and says how many handles that were.
+//
+// Concurrency: Logic only, outside callbacks. Allocates: no.
+func (c *Core) ProcessDestructions() int { return c.r.process() }
+
+// ConfirmLocal lets local indices freed in frames up to and including through serve again.
+//
+// Concurrency: Logic only. Allocates: no, but for the free list's growth.
+func (c *Core) ConfirmLocal(through uint64) int { return c.r.locals.ConfirmThrough(through) }
+
+// ConfirmNet does so for net indices.
+//
+// Concurrency: Logic only. Allocates: no, but for the free list's growth.
+func (c *Core) ConfirmNet(through uint64) int { return c.r.nets.ConfirmThrough(through) }
+
+// ConfirmNetWhile confirms net indices, oldest first, while ok says so; seq is the running
+// number of the death.
+//
+// Concurrency: Logic only. Allocates: no, but for the free list's growth.
+func (c *Core) ConfirmNetWhile(ok func(seq, frame uint64) bool) int {
+	return c.r.nets.ConfirmWhile(ok)
+}
+
+// NetDeaths is the seq that the next net index to be freed will have.
+//
+// Concurrency: Logic only. Allocates: no.
+func (c *Core) NetDeaths() uint64 { return c.r.nets.Deaths() }
+
+// OpenWindow begins the window of the frame.
+//
+// Concurrency: Logic only. Allocates: no.
+func (c *Core) OpenWindow() { c.r.openWindow() }
+
+// RunWishes grants what systems and observers have put off.
+//
+// Concurrency: Logic only, in the window. Allocates: as the wishes.
+func (c *Core) RunWishes() { c.r.runWishes() }
+
+// Callback runs fn with a fresh window on the calling goroutine. An error is returned
+// after everything fn did was taken back; a panic or an exit goes on through after that.
+//
+// Concurrency: the window's holder. Allocates: no.
+func (c *Core) Callback(fn func(*Window) error) error { return c.r.callback(fn) }
+
+// CallbackRecover is Callback, but a panic comes back as a *PanicError.
+//
+// Concurrency: the window's holder. Allocates: no, but for a panic's stack.
+func (c *Core) CallbackRecover(fn func(*Window) error) error {
+	return c.r.callbackRecover("operation", fn)
+}
+
+// CloseWindow ends the window of the frame and shows the counters.
+//
+// Concurrency: Logic only. Allocates: no.
+func (c *Core) CloseWindow() { c.r.closeWindow() }
+
+// Deliver tells the observers what has happened.
+//
+// Concurrency: Logic only, outside callbacks. Allocates: no.
+func (c *Core) Deliver() { c.r.deliver() }
+
+// NewFrame gives the token of the current frame, the same one until EndFrame.
+//
+// Concurrency: Logic only. Allocates: no, as testing.AllocsPerRun counts.
+func (c *Core) NewFrame() *Frame { return c.r.frameToken() }
+
+// EndFrame expires the token of the current frame.
+//
+// Concurrency: Logic only. Allocates: no.
+func (c *Core) EndFrame() { c.r.endFrame() }
+
+// System runs fn as the system of that name. Panics and exits go on through.
+//
+// Concurrency: Logic only. Allocates: no.
+func (c *Core) System(name string, fn func()) {
+	r := c.r
+	r.setCause(name)
+	r.inFrame = true
+	defer func() {
+		r.setCause("")
+		r.inFrame = false
+	}()
+	caller.Within(r.id, fn)
+}
+
+// Boundary stands between phases: deaths from outside are seen, unless they wait for the
+// next window, and the counters shown.
+//
+// Concurrency: Logic only. Allocates: no.
+func (c *Core) Boundary() { c.r.boundary() }

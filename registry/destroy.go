@@ -1,0 +1,274 @@
+package registry
+
+import (
+	"github.com/airlock-ecs/airlock/archetype"
+	"github.com/airlock-ecs/airlock/handles"
+)
+
+// death is an entity, or a reservation, that ended and is not reclaimed yet.
+type death struct {
+	h     handles.Local
+	place uint32 // handles.NoPlace: it has no slot
+	how   uint32 // place of the cause in causes, and wasActive
+}
+
+// wasActive marks the death of an active entity.
+const wasActive = 1 << 31
+
+func (d *death) cause() uint32 { return d.how &^ wasActive }
+
+// Destroy ends an entity's life, or a reservation. From its return h resolves for nobody,
+// and of several callers exactly one succeeds. Systems stop seeing the entity at the next
+// phase, a window's loops at once; with Deterministic or rollback on, at the next window.
+// The slot is reclaimed at the top of the next frame.
+//
+// A Destroy through the registry is no part of the callback it is called in: when that
+// fails, it is not undone.
+//
+// Errors: ErrStale if h was destroyed before, ErrInvalidHandle if it was never issued.
+// Concurrency: any goroutine; never waits. Allocates: no.
+func (r *Registry) Destroy(h handles.Local) error {
+	old, won := r.locals.Kill(h)
+	if !won {
+		return r.gone(h)
+	}
+	r.room.Add(1)
+	if old.State() == handles.Alive {
+		r.killed.Add(1)
+	}
+	r.pushOutside(h.Index())
+	return nil
+}
+
+// pushOutside adds a dead index to the outside list: a stack of indices linked through
+// nextDead that the owner takes whole. The store of the link happens before the swap of
+// the head that makes it reachable. An index is in the list at most once, since only the
+// winner of its death adds it and it cannot be issued again before the owner took it out.
+func (r *Registry) pushOutside(index uint32) {
+	next := r.nextDead.Ensure(index)
+	for {
+		head := r.outside.Load()
+		next.Store(head)
+		if r.outside.CompareAndSwap(head, uint64(index)) {
+			return
+		}
+	}
+}
+
+// drainOutside makes tombstones of the deaths from outside, first come first, and says how
+// many. Owner only.
+func (r *Registry) drainOutside() int {
+	if r.outside.Load() == 0 {
+		return 0
+	}
+	var first, n = uint32(0), 0
+	for i := uint32(r.outside.Swap(0)); i != 0; { // turn the stack round
+		link := r.nextDead.At(i)
+		next := uint32(link.Load())
+		link.Store(uint64(first))
+		first, i = i, next
+		n++
+	}
+	was := r.causeNow
+	r.setCause("")
+	r.run = runNone // these deaths are not the callback's
+	for i := first; i != 0; i = uint32(r.nextDead.Get(i)) {
+		w := r.locals.Word(i)
+		h := handles.NewLocal(i, w.Generation())
+		if w.Place() == handles.NoPlace {
+			r.dying = append(r.dying, death{h: h, place: handles.NoPlace, how: r.causeIndex()})
+			continue
+		}
+		r.killed.Add(-1)
+		r.tombstone(h, w.Place())
+		r.killChildren(h)
+		r.run = runNone
+	}
+	r.setCause(was)
+	return n
+}
+
+// Destroy ends an entity's life, and its children's. A failed callback brings them back.
+//
+// Errors: ErrStale if h was destroyed before, ErrInvalidHandle if it was never issued;
+// ErrExpired.
+// Concurrency: window holder. Allocates: no.
+func (w *Window) Destroy(h handles.Local) error {
+	r, err := w.open()
+	if err != nil {
+		return err
+	}
+	return r.kill(h)
+}
+
+// DestroyBatch destroys what is alive of hs and says how many that were, children not
+// counted.
+//
+// Panics: ErrExpired.
+// Concurrency: window holder; the caller keeps hs. Allocates: no.
+func (w *Window) DestroyBatch(hs []handles.Local) int {
+	r := w.Registry()
+	n := 0
+	for _, h := range hs {
+		if r.kill(h) == nil {
+			n++
+		}
+	}
+	return n
+}
+
+// Destroy makes a tombstone of an entity at once, and of its children: no run that is
+// yielded after it has them.
+//
+// Errors: ErrStale if h was destroyed before, ErrInvalidHandle if it was never issued;
+// ErrExpired.
+// Concurrency: Logic and its workers, inside the frame. Allocates: no.
+func (f *Frame) Destroy(h handles.Local) error {
+	r, err := f.open()
+	if err != nil {
+		return err
+	}
+	r.wishMu.Lock()
+	defer r.wishMu.Unlock()
+	return r.kill(h)
+}
+
+// kill ends h on the owner's side, logged while a callback runs.
+func (r *Registry) kill(h handles.Local) error {
+	old, won := r.locals.Kill(h)
+	if !won {
+		return r.gone(h)
+	}
+	r.bury(h, old)
+	if len(r.family) > 0 {
+		r.killChildren(h)
+	}
+	return nil
+}
+
+// bury is the owner's half of a death that the owner's own Kill won.
+func (r *Registry) bury(h handles.Local, old handles.Word) {
+	if r.exact {
+		r.room.Add(1)
+	} else {
+		r.stash++
+	}
+	if old.State() == handles.Reserved {
+		r.dying = append(r.dying, death{h: h, place: handles.NoPlace, how: r.causeIndex()})
+	} else {
+		r.tombstone(h, old.Place())
+	}
+	if r.run == runDeaths {
+		r.undo[len(r.undo)-1].slot++
+	} else if r.inCallback {
+		r.logDeath()
+	}
+}
+
+// tombstone takes a dead entity out of the world. Its cells stay until reclaim; only the
+// entity cell goes now, which tells a tombstone from an entity that another goroutine has
+// killed but the owner has not seen yet.
+func (r *Registry) tombstone(h handles.Local, place uint32) {
+	ch := r.store.ChunkAt(place)
+	slot := place - ch.Base()
+	ch.Entities()[slot] = 0
+	how := r.causeIndex()
+	if !r.inFrame && len(r.bornChunks) == 0 && ch.Bit(slot) {
+		ch.ClearBit(slot) // as a rule: the rest of hide is for the others
+		how |= wasActive
+	} else if r.hide(ch, slot) {
+		how |= wasActive
+	} else {
+		r.inactive--
+	}
+	ch.Archetype().AddLive(-1)
+	r.live--
+	r.tombstoned++
+	r.dying = append(r.dying, death{h: h, place: place, how: how})
+	if len(r.observers[Destroyed]) > 0 {
+		r.event(Destroyed, h, 0)
+	}
+}
+
+// ProcessDeferredDestructions reclaims what has died: slots are cleared and free, records
+// are free, local and net indices wait for their confirm. It says how many handles that
+// were. What the callback did so far is committed and not undone any more.
+//
+// Panics: ErrExpired.
+// Concurrency: window holder. Allocates: no.
+func (w *Window) ProcessDeferredDestructions() int {
+	r := w.Registry()
+	r.commit()
+	if !r.late() {
+		r.drainOutside()
+	}
+	return r.process()
+}
+
+// process reclaims every death. Owner only, with nothing left to undo.
+func (r *Registry) process() int {
+	r.publishObituaries()
+	frame := r.frame.Load()
+	for i := range r.dying {
+		d := &r.dying[i]
+		if d.place != handles.NoPlace {
+			r.reclaim(d.h, d.place, frame)
+		}
+		r.locals.Free(d.h, frame)
+	}
+	n := len(r.dying)
+	r.dying, r.obitMark = r.dying[:0], 0
+	r.causes, r.causeAt = r.causes[:0], 0
+	return n
+}
+
+// reclaim frees the slot and all names of a dead entity but the local one.
+func (r *Registry) reclaim(h handles.Local, place uint32, frame uint64) {
+	ch := r.store.ChunkAt(place)
+	ch.Archetype().Reclaim(ch, place-ch.Base())
+	r.tombstoned--
+	i := h.Index()
+	r.globals.Free(r.ownRecordOf(i))
+	if r.netsUsed {
+		if n := r.netOf.Get(i); n != 0 {
+			r.netOf.At(i).Store(0)
+			r.nets.Free(handles.Net(n), frame)
+		}
+	}
+	if int(i) < len(r.family) {
+		r.cutLinks(i)
+	}
+}
+
+// gone says why h is not alive.
+func (r *Registry) gone(h handles.Local) error {
+	switch r.locals.Status(h) {
+	case handles.NotSpawned:
+		return ErrNotSpawned
+	case handles.Invalid:
+		return ErrInvalidHandle
+	}
+	return ErrStale
+}
+
+// locate finds the slot of a living entity. With late deaths it finds one that another
+// goroutine has killed since the last window, too. Owner and its workers.
+func (r *Registry) locate(h handles.Local) (*archetype.Chunk, uint32, error) {
+	w := r.locals.Word(h.Index())
+	if w.Generation() == h.Generation() && w.State() == handles.Alive {
+		ch := r.store.ChunkAt(w.Place())
+		return ch, w.Place() - ch.Base(), nil
+	}
+	return r.locateLate(h, w)
+}
+
+func (r *Registry) locateLate(h handles.Local, w handles.Word) (*archetype.Chunk, uint32, error) {
+	if r.late() && h != 0 && w.Generation() == h.Generation() && w.State() == handles.Dying && w.Place() != handles.NoPlace {
+		if ch := r.store.ChunkAt(w.Place()); ch != nil {
+			if slot := w.Place() - ch.Base(); ch.Entities()[slot] == h {
+				return ch, slot, nil
+			}
+		}
+	}
+	return nil, 0, r.gone(h)
+}

@@ -1,0 +1,40 @@
+package registry
+
+import "github.com/airlock-ecs/airlock/handles"
+
+// NewNarrow makes a registry whose generations have only some bits, so that they end within
+// a few lives.
+func NewNarrow(c Config, generationBits uint8) *Registry {
+	c, err := c.checked()
+	if err != nil {
+		panic(err)
+	}
+	return build(c, generationBits)
+}
+
+// Preset says where the index spaces of a test begin; 0 means where they always do.
+type Preset struct {
+	LocalIndex, LocalGeneration uint32
+	NetIndex, NetGeneration     uint32
+}
+
+// LastLocalIndex is the highest local index of a registry.
+func LastLocalIndex(c Config) uint32 {
+	c, _ = c.checked()
+	return uint32(2*c.MaxEntities + indexSlack)
+}
+
+// NewPreset makes a registry whose spaces begin near their ends.
+func NewPreset(c Config, p Preset) *Registry {
+	r := NewNarrow(c, 0)
+	r.locals = handles.NewLocals(handles.LocalsConfig{
+		Limit:           LastLocalIndex(c),
+		FirstIndex:      p.LocalIndex,
+		FirstGeneration: p.LocalGeneration,
+	})
+	r.nets = handles.NewNets(c.Owner, handles.NetsConfig{FirstIndex: p.NetIndex, FirstGeneration: p.NetGeneration})
+	return r
+}
+
+// ObituariesKept is how many deaths are remembered.
+const ObituariesKept = obitsKept

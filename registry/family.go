@@ -1,0 +1,147 @@
+package registry
+
+import (
+	"errors"
+
+	"github.com/airlock-ecs/airlock/handles"
+)
+
+// kin links an entity into the tree of parents and children, by local index. The table is
+// as long as the largest index that was ever linked; links are cut at reclaim, so that
+// they hold living and dying entities only. Owner only.
+type kin struct{ parent, first, last, next, prev uint32 }
+
+// ErrCycle reports a SetParent that would make an entity its own ancestor.
+var ErrCycle = errors.New("registry: an entity cannot be its own ancestor")
+
+// SetParent makes child die with parent; a second call replaces the first, and a zero
+// parent sets the child free. A failed callback takes it back.
+//
+// Errors: ErrStale, ErrInvalidHandle or ErrNotSpawned when either is not alive; ErrCycle;
+// ErrExpired. After an error nothing has changed.
+// Concurrency: window holder. Allocates: when an index is linked for the first time.
+func SetParent(w *Window, child, parent handles.Local) error {
+	r, err := w.open()
+	if err != nil {
+		return err
+	}
+	if _, _, err := r.locate(child); err != nil {
+		return err
+	}
+	if parent != 0 {
+		if _, _, err := r.locate(parent); err != nil {
+			return err
+		}
+	}
+	c, p := child.Index(), parent.Index()
+	if r.descends(p, c) {
+		return ErrCycle
+	}
+	old := r.parentOf(c)
+	if old == p {
+		return nil
+	}
+	r.growFamily(max(c, p))
+	r.log(undoOp{kind: undoParent, h: child, slot: old, nslot: r.family[c].prev})
+	r.link(c, p, r.family[p].last)
+	return nil
+}
+
+func (r *Registry) parentOf(i uint32) uint32 {
+	if int(i) < len(r.family) {
+		return r.family[i].parent
+	}
+	return 0
+}
+
+// descends says whether i is ancestor or stands below it. One without children has nobody
+// below it, so that building a deep tree from the top costs no walk.
+func (r *Registry) descends(i, ancestor uint32) bool {
+	if i == ancestor {
+		return true
+	}
+	if int(ancestor) >= len(r.family) || r.family[ancestor].first == 0 {
+		return false
+	}
+	for i = r.parentOf(i); i != 0; i = r.parentOf(i) {
+		if i == ancestor {
+			return true
+		}
+	}
+	return false
+}
+
+func (r *Registry) growFamily(index uint32) {
+	for int(index) >= len(r.family) {
+		r.family = append(r.family, make([]kin, max(len(r.family), 64))...)
+	}
+}
+
+// link hangs child below parent (0: below nobody), after the sibling named (0: as first).
+func (r *Registry) link(child, parent, after uint32) {
+	r.unlink(child)
+	if parent == 0 {
+		return
+	}
+	c, p := &r.family[child], &r.family[parent]
+	c.parent, c.prev, c.next = parent, after, p.first
+	if after != 0 {
+		c.next = r.family[after].next
+		r.family[after].next = child
+	} else {
+		p.first = child
+	}
+	if c.next != 0 {
+		r.family[c.next].prev = child
+	} else {
+		p.last = child
+	}
+}
+
+// unlink takes child from its parent; its own children stay below it.
+func (r *Registry) unlink(child uint32) {
+	c := &r.family[child]
+	if c.parent == 0 {
+		return
+	}
+	p := &r.family[c.parent]
+	if c.prev != 0 {
+		r.family[c.prev].next = c.next
+	} else {
+		p.first = c.next
+	}
+	if c.next != 0 {
+		r.family[c.next].prev = c.prev
+	} else {
+		p.last = c.prev
+	}
+	c.parent, c.next, c.prev = 0, 0, 0
+}
+
+// cutLinks takes a reclaimed entity out of the tree. Its children are dead, too, or were
+// set free.
+func (r *Registry) cutLinks(i uint32) {
+	r.unlink(i)
+	for c := r.family[i].first; c != 0; c = r.family[i].first {
+		r.unlink(c)
+	}
+}
+
+// killChildren ends all that stand below h, level by level, each with its own event. No
+// recursion: a chain may be as deep as the registry is large. Owner only.
+func (r *Registry) killChildren(h handles.Local) {
+	if int(h.Index()) >= len(r.family) || r.family[h.Index()].first == 0 {
+		return
+	}
+	queue := append(r.cascade[:0], h)
+	for k := 0; k < len(queue); k++ {
+		for c := r.family[queue[k].Index()].first; c != 0; c = r.family[c].next {
+			ch := handles.NewLocal(c, r.locals.Word(c).Generation())
+			if old, won := r.locals.Kill(ch); won {
+				r.bury(ch, old)
+				queue = append(queue, ch)
+			}
+		}
+	}
+	r.cascade = queue[:0]
+}

@@ -1,0 +1,316 @@
+package registry
+
+import (
+	"fmt"
+
+	"github.com/airlock-ecs/airlock/archetype"
+	"github.com/airlock-ecs/airlock/handles"
+)
+
+// Add gives h the component C with a value; one that h has already is set. The entity
+// moves to another archetype: pointers to its cells end, its cache index changes.
+//
+// Errors: ErrStale, ErrInvalidHandle, ErrNotSpawned; ErrNotRegistered; ErrExpired.
+// Concurrency: window holder. Allocates: a chunk or an archetype now and then.
+func Add[C any](w *Window, h handles.Local, v C) error {
+	r, comp, err := openFor[C](w)
+	if err != nil {
+		return err
+	}
+	return add(r, comp, h, &v)
+}
+
+// add also says through moveBatch who has moved; the caller tells the subscribers.
+func add[C any](r *Registry, comp *archetype.Component, h handles.Local, v *C) error {
+	if err := r.addQuietly(comp, h); err != nil {
+		return err
+	}
+	ch, slot, err := r.locate(h)
+	if err != nil {
+		r.tellMoves()
+		return err
+	}
+	set(r, comp, h, ch, slot, v)
+	r.tellMoves()
+	return nil
+}
+
+// addQuietly moves h to where it has comp, with a zero value, if it has not.
+func (r *Registry) addQuietly(comp *archetype.Component, h handles.Local) error {
+	ch, slot, err := r.locate(h)
+	if err != nil {
+		return err
+	}
+	from := ch.Archetype()
+	if from.Has(comp.ID) {
+		return nil
+	}
+	to := from.Edge(comp.ID, true)
+	if to == nil {
+		to = r.archetypeOf(from.Class(), from.Signature().With(comp.ID))
+		from.SetEdge(comp.ID, true, to)
+	}
+	if err := r.move(h, ch, slot, to); err != nil {
+		return err
+	}
+	r.event(Added, h, comp.ID)
+	r.log(undoOp{kind: undoMove, h: h, slot: ch.Base() + slot, fresh: r.lastFresh, at: uint64(Added)})
+	return nil
+}
+
+// AddBatch gives C to each living entity of hs that lacks it, sets it for those that have
+// it, and says how many that were.
+//
+// Panics: ErrExpired.
+// Concurrency: window holder; the caller keeps hs. Allocates: chunks now and then.
+func AddBatch[C any](w *Window, hs []handles.Local, v C) int {
+	r := w.Registry()
+	comp, err := componentOf[C](r)
+	if err != nil {
+		return 0
+	}
+	n := 0
+	for _, h := range hs {
+		if r.addQuietly(comp, h) != nil {
+			continue
+		}
+		if ch, slot, err := r.locate(h); err == nil {
+			set(r, comp, h, ch, slot, &v)
+			n++
+		}
+	}
+	r.tellMoves()
+	return n
+}
+
+// Remove takes the component C from h. The entity moves to another archetype.
+//
+// Errors: ErrNoComponent when h has no C; else as Add.
+// Concurrency: window holder. Allocates: a chunk or an archetype now and then.
+func Remove[C any](w *Window, h handles.Local) error {
+	r, comp, err := openFor[C](w)
+	if err != nil {
+		return err
+	}
+	err = r.removeQuietly(comp, h)
+	r.tellMoves()
+	return err
+}
+
+// RemoveBatch takes C from each living entity of hs that has it, and says how many that
+// were.
+//
+// Panics: ErrExpired.
+// Concurrency: window holder; the caller keeps hs. Allocates: chunks now and then.
+func RemoveBatch[C any](w *Window, hs []handles.Local) int {
+	r := w.Registry()
+	comp, err := componentOf[C](r)
+	if err != nil {
+		return 0
+	}
+	n := 0
+	for _, h := range hs {
+		if r.removeQuietly(comp, h) == nil {
+			n++
+		}
+	}
+	r.tellMoves()
+	return n
+}
+
+func (r *Registry) removeQuietly(comp *archetype.Component, h handles.Local) error {
+	ch, slot, err := r.locate(h)
+	if err != nil {
+		return err
+	}
+	from := ch.Archetype()
+	if !from.Has(comp.ID) {
+		return ErrNoComponent
+	}
+	to := from.Edge(comp.ID, false)
+	if to == nil {
+		to = r.archetypeOf(from.Class(), from.Signature().Without(comp.ID))
+		from.SetEdge(comp.ID, false, to)
+	}
+	if err := r.move(h, ch, slot, to); err != nil {
+		return err
+	}
+	r.event(Removed, h, comp.ID)
+	r.log(undoOp{kind: undoMove, h: h, slot: ch.Base() + slot, fresh: r.lastFresh, at: uint64(Removed)})
+	return nil
+}
+
+// move takes a living entity to another archetype of its class with the columns that both
+// have. The slot it leaves is empty at once, and reclaimed when the callback commits. If
+// another goroutine destroys h first, nothing moves and the answer is ErrStale. Whether
+// the new slot was fresh is left in lastFresh. Owner only.
+func (r *Registry) move(h handles.Local, ch *archetype.Chunk, slot uint32, to *archetype.Archetype) error {
+	nch, nslot, fresh := to.Take()
+	if !r.locals.Move(h, nch.Base()+nslot) {
+		to.Untake(nch, nslot, fresh)
+		return ErrStale
+	}
+	r.lastFresh = fresh
+	to.CopyShared(nch, nslot, ch, slot)
+	nch.Entities()[nslot] = h
+	ch.Entities()[slot] = 0
+	if r.hide(ch, slot) {
+		r.show(nch, nslot)
+	}
+	ch.Archetype().AddLive(-1)
+	to.AddLive(1)
+	r.vacated = append(r.vacated, vacancy{ch, slot})
+	r.noteMove(h, ch.Base()+slot, nch.Base()+nslot)
+	r.event(Moved, h, 0)
+	return nil
+}
+
+// unmove takes a move back: the entity, or its tombstone, lies where it lay before.
+func (r *Registry) unmove(op *undoOp) {
+	r.unevent(EventKind(op.at), op.h)
+	r.unevent(Moved, op.h)
+	place := r.locals.Word(op.h.Index()).Place()
+	nch := r.store.ChunkAt(place)
+	nslot := place - nch.Base()
+	r.vacated = r.vacated[:len(r.vacated)-1]
+	back := op.slot
+	ch := r.store.ChunkAt(back)
+	slot := back - ch.Base()
+	r.locals.SetPlace(op.h, back)
+	if d := r.findDeathIfDead(op.h); d != nil {
+		d.place = back // another goroutine has destroyed it, and the owner knows
+	} else {
+		ch.Entities()[slot] = op.h
+		if r.hide(nch, nslot) {
+			r.show(ch, slot)
+		}
+		nch.Archetype().AddLive(-1)
+		ch.Archetype().AddLive(1)
+	}
+	nch.Archetype().Untake(nch, nslot, op.fresh)
+	r.noteMove(op.h, place, back)
+	r.tellMoves()
+}
+
+func (r *Registry) findDeathIfDead(h handles.Local) *death {
+	if r.locals.Alive(h) {
+		return nil
+	}
+	return r.findDeath(h)
+}
+
+// CacheIndex is where h lies in every column and external array: a number below CacheCap
+// that changes only when the entity moves, which OnMove tells.
+//
+// Concurrency: as the token. Allocates: no.
+func CacheIndex(a Access, h handles.Local) (uint32, bool) {
+	r, _, err := opened(a)
+	if err != nil {
+		return 0, false
+	}
+	ch, slot, err := r.locate(h)
+	if err != nil {
+		return 0, false
+	}
+	return ch.Base() + slot, true
+}
+
+// Active says whether h is alive and active: systems see it.
+//
+// Concurrency: as the token. Allocates: no.
+func Active(a Access, h handles.Local) bool {
+	r, _, err := opened(a)
+	if err != nil {
+		return false
+	}
+	ch, slot, err := r.locate(h)
+	return err == nil && shown(ch, slot)
+}
+
+// SetActive takes h out of the world, or back into it, without ending it: inactive, it is
+// alive, its handles and cells are good, and systems and presentation skip it.
+//
+// Errors: ErrStale, ErrInvalidHandle, ErrNotSpawned; ErrExpired.
+// Concurrency: as the token. Allocates: no.
+func SetActive(a Access, h handles.Local, active bool) error {
+	r, inWindow, err := opened(a)
+	if err != nil {
+		return err
+	}
+	if !inWindow {
+		r.wishMu.Lock()
+		defer r.wishMu.Unlock()
+	}
+	ch, slot, err := r.locate(h)
+	if err != nil {
+		return err
+	}
+	if was := shown(ch, slot); was != active {
+		r.log(undoOp{kind: undoActive, h: h, fresh: was})
+		r.setActive(ch, slot, active)
+	}
+	return nil
+}
+
+func (r *Registry) setActive(ch *archetype.Chunk, slot uint32, active bool) {
+	switch {
+	case !active:
+		if r.hide(ch, slot) {
+			r.inactive++
+		}
+	case shown(ch, slot):
+	case r.inFrame:
+		ch.SetBitAtomic(slot)
+		r.inactive--
+	default:
+		r.show(ch, slot)
+		r.inactive--
+	}
+}
+
+// OnMove calls fn whenever entities move to other cache indices: before the call that
+// moves them returns, on its goroutine, with one batch in an order that moves inside an
+// array can follow. fn must keep only what it copies. It takes effect at the next window.
+//
+// Concurrency: any goroutine. Allocates: yes.
+func (r *Registry) OnMove(fn func([]Move)) (*Observer, error) {
+	if fn == nil {
+		return nil, fmt.Errorf("registry: OnMove without a function")
+	}
+	return r.subscribe(&Observer{r: r, move: fn}), nil
+}
+
+// Move says that an entity went from one cache index to another.
+type Move struct {
+	Entity   handles.Local
+	Old, New uint32 // cache indices
+}
+
+func (r *Registry) noteMove(h handles.Local, old, now uint32) {
+	if len(r.movers) > 0 {
+		r.moveBatch = append(r.moveBatch, Move{Entity: h, Old: old, New: now})
+	}
+}
+
+// tellMoves tells the subscribers what has moved since it last did.
+func (r *Registry) tellMoves() {
+	if len(r.moveBatch) == 0 {
+		return
+	}
+	batch := r.moveBatch
+	r.moveBatch = nil // a subscriber that moves entities fills its own
+	for _, o := range r.movers {
+		r.tellMover(o, batch)
+	}
+	r.moveBatch = batch[:0]
+}
+
+// tellMover calls one subscriber; its panic is reported and stops no other.
+func (r *Registry) tellMover(o *Observer, batch []Move) {
+	defer func() {
+		if v := recover(); v != nil {
+			r.report(r.panicError("move subscriber", v))
+		}
+	}()
+	o.move(batch)
+}

@@ -1,0 +1,122 @@
+package registry
+
+import (
+	"fmt"
+
+	"github.com/airlock-ecs/airlock/handles"
+)
+
+// AssignNet gives a living entity a net handle of this registry's owner. An entity has at
+// most one: asked again, AssignNet answers with it.
+//
+// Errors: ErrExhausted after 2^24-1 names; ErrStale, ErrInvalidHandle, ErrNotSpawned;
+// ErrExpired.
+// Concurrency: window holder. Allocates: a page of words now and then.
+func (w *Window) AssignNet(h handles.Local) (handles.Net, error) {
+	r, err := w.open()
+	if err != nil {
+		return 0, err
+	}
+	if _, _, err := r.locate(h); err != nil {
+		return 0, err
+	}
+	if n := r.netOf.Get(h.Index()); n != 0 {
+		return handles.Net(n), nil
+	}
+	n, ok := r.nets.Issue(h.Index())
+	if !ok {
+		return 0, fmt.Errorf("net handles of owner %d: %w", r.cfg.Owner, ErrExhausted)
+	}
+	r.netOf.Ensure(h.Index()).Store(uint64(n))
+	r.netsUsed = true
+	r.log(undoOp{kind: undoNet, h: h, at: uint64(n)})
+	return n, nil
+}
+
+// BindNet gives a living entity the name that another owner's registry issued for it.
+//
+// Errors: ErrInvalidHandle for the zero handle or a name of this registry's own owner;
+// ErrAlreadyRegistered when either has another partner; ErrStale for a name older than
+// one bound before, or a dead entity; ErrExpired.
+// Concurrency: window holder. Allocates: a page of words now and then.
+func (w *Window) BindNet(h handles.Local, n handles.Net) error {
+	r, err := w.open()
+	if err != nil {
+		return err
+	}
+	if _, _, err := r.locate(h); err != nil {
+		return err
+	}
+	if n.Owner() == r.cfg.Owner || n.Index() == 0 || n.Generation() == 0 {
+		return fmt.Errorf("bind %v: %w", n, ErrInvalidHandle)
+	}
+	if old := handles.Net(r.netOf.Get(h.Index())); old != 0 {
+		if old == n {
+			return nil
+		}
+		return fmt.Errorf("bind %v: %v is named %v: %w", n, h, old, ErrAlreadyRegistered)
+	}
+	if !r.nets.Bind(n, h.Index()) {
+		if other, err := r.ResolveNet(n); err == nil {
+			return fmt.Errorf("bind %v: it names %v: %w", n, other, ErrAlreadyRegistered)
+		}
+		return fmt.Errorf("bind %v: %w", n, ErrStale)
+	}
+	r.netOf.Ensure(h.Index()).Store(uint64(n))
+	r.netsUsed = true
+	r.log(undoOp{kind: undoNet, h: h, at: uint64(n)})
+	return nil
+}
+
+// unname takes a net handle back that a failed callback issued or bound.
+func (r *Registry) unname(h handles.Local, n handles.Net) {
+	r.netOf.At(h.Index()).Store(0)
+	if n.Owner() == r.cfg.Owner {
+		r.nets.Unissue(n)
+	} else {
+		r.nets.Unbind(n)
+	}
+}
+
+// ConfirmLocalRecycles lets every pending local index serve again, and says how many. It
+// and the other confirms commit what the callback did so far.
+//
+// Panics: ErrExpired.
+// Concurrency: window holder. Allocates: no, but for the free list's growth.
+func (w *Window) ConfirmLocalRecycles() int {
+	r := w.Registry()
+	r.commit()
+	return r.locals.Confirm()
+}
+
+// ConfirmLocalRecyclesThrough does so for the indices freed in frames up to and including
+// frame.
+//
+// Panics: ErrExpired.
+// Concurrency: window holder. Allocates: no, but for the free list's growth.
+func (w *Window) ConfirmLocalRecyclesThrough(frame uint64) int {
+	r := w.Registry()
+	r.commit()
+	return r.locals.ConfirmThrough(frame)
+}
+
+// ConfirmNetRecycles lets every pending net index serve again, and says how many.
+//
+// Panics: ErrExpired.
+// Concurrency: window holder. Allocates: no, but for the free list's growth.
+func (w *Window) ConfirmNetRecycles() int {
+	r := w.Registry()
+	r.commit()
+	return r.nets.Confirm()
+}
+
+// ConfirmNetRecyclesThrough does so for the indices freed in frames up to and including
+// frame.
+//
+// Panics: ErrExpired.
+// Concurrency: window holder. Allocates: no, but for the free list's growth.
+func (w *Window) ConfirmNetRecyclesThrough(frame uint64) int {
+	r := w.Registry()
+	r.commit()
+	return r.nets.ConfirmThrough(frame)
+}

@@ -1,0 +1,103 @@
+package registry
+
+import (
+	"errors"
+	"time"
+
+	"github.com/airlock-ecs/airlock/internal/caller"
+)
+
+// deadlockCheck is how long a call waits for the registry before it asks whether it waits
+// for its own goroutine. Asking costs microseconds, so nobody pays for it who is served.
+const deadlockCheck = 10 * time.Millisecond
+
+// acquire makes the caller the owner. It waits for a Step, another Update or a Stats to
+// leave; while an engine runs there is nothing to wait for.
+func (r *Registry) acquire() error {
+	select {
+	case r.owner <- struct{}{}:
+		return nil
+	default:
+	}
+	for {
+		if r.running.Load() {
+			if caller.Inside(r.id) {
+				return ErrWouldDeadlock
+			}
+			return ErrRunning
+		}
+		late := time.NewTimer(deadlockCheck)
+		select {
+		case r.owner <- struct{}{}:
+			late.Stop()
+			return nil
+		case <-late.C:
+			if caller.Inside(r.id) {
+				return ErrWouldDeadlock
+			}
+		}
+	}
+}
+
+func (r *Registry) release() { <-r.owner }
+
+// Update runs fn with a window: the way to change structure while no engine runs. Between
+// the steps of an engine it is an operation of the next window. What systems and observers
+// have put off runs first, observers are told last.
+//
+// Errors: what fn returns, and then nothing of what it did has happened; ErrRunning while
+// an engine runs; ErrWouldDeadlock inside a callback. When an observer or a deferred
+// operation fails and no engine takes that, it is joined to the answer; fn's work stands.
+// A panic of fn goes on through, after everything was taken back.
+// Concurrency: any goroutine; waits for the one inside. Allocates: no.
+func (r *Registry) Update(fn func(*Window) error) error {
+	if fn == nil {
+		panic("registry: Update without a function")
+	}
+	if err := r.acquire(); err != nil {
+		return err
+	}
+	defer r.release()
+	done := false
+	defer func() {
+		if !done { // fn panicked or exited: its undoing is shown, observers hear next time
+			r.publishObituaries()
+			r.publish()
+		}
+	}()
+	r.openWindow()
+	r.runWishes()
+	err := r.callback(fn)
+	r.closeWindow()
+	r.deliver()
+	r.endFrame()
+	r.boundary()
+	done = true
+	if len(r.reported) > 0 {
+		err = errors.Join(append([]error{err}, r.reported...)...)
+		clear(r.reported)
+		r.reported = r.reported[:0]
+	}
+	return err
+}
+
+// openWindow begins a window: subscriptions take effect, deaths from outside are seen.
+func (r *Registry) openWindow() {
+	r.admitObservers()
+	r.drainOutside()
+}
+
+// closeWindow ends it: everybody may see the counters.
+func (r *Registry) closeWindow() {
+	r.publishObituaries()
+	r.publish()
+}
+
+// boundary stands between phases.
+func (r *Registry) boundary() {
+	if !r.late() {
+		r.drainOutside()
+	}
+	r.publishObituaries()
+	r.publish()
+}

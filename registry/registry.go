@@ -1,0 +1,182 @@
+package registry
+
+import (
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+
+	"github.com/airlock-ecs/airlock/archetype"
+	"github.com/airlock-ecs/airlock/handles"
+	"github.com/airlock-ecs/airlock/internal/caller"
+	"github.com/airlock-ecs/airlock/internal/check"
+)
+
+// Registry holds entities. Make one with New; its zero value is not usable.
+//
+// Fields marked "owner" are touched by the goroutine that owns the registry only. The
+// owner channel carries the happens-before edge from one owner to the next; inside an
+// engine the baton of the handshake does, and inside a frame fork and join of the workers.
+//
+// Invariant: every alive word names a slot whose entity cell holds that handle, and every
+// such slot has an alive word, or one that another goroutine has killed and that waits in
+// the outside list. Verify walks it all.
+type Registry struct {
+	cfg   Config
+	id    uintptr       // names this registry to package caller
+	frame atomic.Uint64 // stored by the owner, loaded by any goroutine
+
+	// Any goroutine, by atomics.
+	locals   *handles.Locals
+	globals  *handles.Globals
+	nets     *handles.Nets
+	records  *handles.Words // by local index: its record index, 0 when that is the same number
+	netOf    *handles.Words // by local index: its net handle
+	nextDead *handles.Words // by local index: the next one in the outside list
+	outside  atomic.Uint64  // head of the list of deaths from outside, a local index
+	killed   atomic.Int64   // length of that list, for statistics
+	room     atomic.Int64   // entities that may still be born, less what the owner holds in stash
+	board    statBoard
+	obits    obituaries
+
+	// Ownership.
+	owner   chan struct{} // one place: who puts a value in owns the registry
+	running atomic.Bool   // an engine owns it for as long as it runs
+	engine  atomic.Pointer[Core]
+
+	mu        sync.Mutex // guards schema writes, classes and pending observers; leaf lock
+	schema    *archetype.Schema
+	classes   []classEntry // by class index; append-only, read by the owner under mu
+	obsQueue  []*Observer  // observers that wait for the next window
+	obsLeave  bool         // an observer was removed since the last window
+	obsNumber int          // the number the last observer got
+
+	// Owner only from here on.
+	store       *archetype.Store
+	stash       int64 // part of room that the owner holds, see takeRoom
+	exact       bool  // few enough entities that the owner holds no stash
+	live        int   // entities alive, active or not
+	inactive    int   // of these, those with a clear Active bit
+	tombstoned  int   // dead, slot not reclaimed
+	dying       []death
+	obitMark    int // dying[:obitMark] have their obituary
+	causeNow    string
+	causeAt     uint32    // place of causeNow in causes, plus one; 0 before a death needs it
+	causes      []*string // causes of the deaths in dying, see causeIndex
+	recordsPart bool      // records has words: some entity's record has another index
+	netsUsed    bool      // netOf has words: some entity had a net handle
+	causeIntern map[string]*string
+	family      []kin
+	cascade     []handles.Local
+
+	undo        []undoOp
+	undoHandles []handles.Local
+	run         logRun
+	vacated     []vacancy
+	inCallback  bool
+	inFrame     bool // systems or observers run: plane words may have several writers
+	iterating   int  // loops open in this window
+	bornChunks  []*archetype.Chunk
+	values      [256]valueLog           // by component: typed values for undo and for wishes
+	valuesUsed  []archetype.ComponentID // those with old values
+	guard       check.Guard
+
+	events      [kinds][]Event
+	spareEvents [kinds][]Event
+	delivering  delivery
+	observers   [kinds][]*Observer
+	movers      []*Observer
+	moveBatch   []Move
+	lastFresh   bool // whether the slot of the last move was fresh
+
+	wishMu  sync.Mutex // guards wishes and owner structures against the workers of one frame; leaf lock
+	wishes  []wish
+	granted wishRun
+
+	windowBlock  []Window
+	frameBlock   []Frame
+	current      *Frame
+	pcg          *rand.PCG
+	rand         *rand.Rand
+	randFrame    uint64
+	reported     []error   // failures of observers and wishes, when no engine takes them
+	boardVersion [2]uint64 // Store.Version that each buffer of the board was made for
+}
+
+// New makes an empty registry.
+//
+// Errors: a config value out of its range, named.
+// Concurrency: any goroutine. Allocates: yes.
+func New(c Config) (*Registry, error) {
+	c, err := c.checked()
+	if err != nil {
+		return nil, err
+	}
+	return build(c, 0), nil
+}
+
+// build makes a registry from a checked config. A generationBits other than 0 narrows the
+// generations of all three spaces, so that tests can see them end.
+func build(c Config, generationBits uint8) *Registry {
+	limit := uint32(2*c.MaxEntities + indexSlack)
+	schema := archetype.NewSchema()
+	pcg := rand.NewPCG(randSeed, 0)
+	r := &Registry{
+		cfg:      c,
+		locals:   handles.NewLocals(handles.LocalsConfig{Limit: limit, GenerationBits: generationBits}),
+		globals:  handles.NewGlobals(limit, generationBits),
+		nets:     handles.NewNets(c.Owner, handles.NetsConfig{GenerationBits: generationBits}),
+		records:  handles.NewWords(limit),
+		netOf:    handles.NewWords(limit),
+		nextDead: handles.NewWords(limit),
+		owner:    make(chan struct{}, 1),
+		schema:   schema,
+		store:    archetype.NewStore(schema, c.TemporalFrames),
+		exact:    c.MaxEntities <= exactRoom,
+		pcg:      pcg,
+		rand:     rand.New(pcg),
+	}
+	r.room.Store(int64(c.MaxEntities))
+	r.id = caller.ID(r)
+	return r
+}
+
+// Config is what the registry was made with, defaults filled in.
+//
+// Concurrency: any goroutine. Allocates: no.
+func (r *Registry) Config() Config { return r.cfg }
+
+// late says that a death from outside is an operation of the next window: until then
+// systems see the entity, so that what they do does not depend on when it died.
+func (r *Registry) late() bool { return r.cfg.Deterministic || r.cfg.TemporalFrames > 0 }
+
+// Acquire pins the newest published frame. Frames are not published yet: the answer is
+// ErrNotPublished.
+//
+// Concurrency: any goroutine; never waits. Allocates: no.
+func (r *Registry) Acquire() (*Snapshot, error) { return nil, ErrNotPublished }
+
+// AcquireAt pins an older published frame of the temporal ring. Frames are not published
+// yet: the answer is ErrTooOld for a frame of the past, ErrNotPublished for any other.
+//
+// Concurrency: any goroutine; never waits. Allocates: no.
+func (r *Registry) AcquireAt(frame uint64) (*Snapshot, error) {
+	if frame < r.frame.Load() {
+		return nil, ErrTooOld
+	}
+	return nil, ErrNotPublished
+}
+
+// Read acquires the newest published frame, runs fn on it and releases it, whatever fn
+// does. Frames are not published yet: the answer is ErrNotPublished and fn does not run.
+//
+// Concurrency: any goroutine; never waits. Allocates: no.
+func (r *Registry) Read(func(*Snapshot) error) error {
+	_, err := r.Acquire()
+	return err
+}
+
+// CacheCap is one past the largest cache index in use: the length that external arrays
+// (physics bodies, render buffers) need. It may rise in a window.
+//
+// Concurrency: any goroutine; never waits. Allocates: no.
+func (r *Registry) CacheCap() uint32 { return r.store.CacheCap() }

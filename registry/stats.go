@@ -1,0 +1,184 @@
+package registry
+
+import (
+	"sync/atomic"
+
+	"github.com/airlock-ecs/airlock/handles"
+)
+
+// SpaceStats counts the indices of one handle space.
+type SpaceStats = handles.SpaceStats
+
+// Stats is a copy of the counters at the last boundary: a window, a phase or an Update.
+//
+// Live = sum of Archetypes.Live; Live + Tombstoned <= Allocated = sum of
+// Archetypes.Allocated; Inactive is a part of Live.
+type Stats struct {
+	Frame               uint64 // the frame the counters are of
+	Live                int    // entities alive, active or not
+	Inactive            int    // of these, those taken out of the world by SetActive
+	Tombstoned          int    // entities dead whose slot is not reclaimed
+	Allocated           int    // slots ever used: what loops walk over
+	Chunks              int
+	PendingDestructions int // entities and reservations that wait for ProcessDeferredDestructions
+	Global, Local, Net  SpaceStats
+	Archetypes          []ArchetypeStats // those that have chunks, in order of creation
+}
+
+// ArchetypeStats counts one archetype.
+type ArchetypeStats struct {
+	Class           string
+	Components      int // number of its components
+	Allocated, Live int
+	Chunks          int
+	Bytes           int64 // of its chunks
+}
+
+// Stats copies the counters. It shows the last boundary; with nobody inside the registry,
+// and no engine running, it is exact.
+//
+// Concurrency: any goroutine; never waits for the owner. Allocates: the copy.
+func (r *Registry) Stats() Stats {
+	select {
+	case r.owner <- struct{}{}: // nobody inside: bring the board up to date
+		if !r.late() {
+			r.drainOutside()
+		}
+		r.publish()
+		<-r.owner
+	default:
+	}
+	return r.board.read()
+}
+
+const (
+	statFrame = iota
+	statLive
+	statInactive
+	statTombstoned
+	statAllocated
+	statChunks
+	statPending
+	statSpaces                             // three spaces of spaceWords words
+	spaceWords = 5                         //
+	statHeader = statSpaces + 3*spaceWords // then archWords words an archetype
+	archWords  = 4                         //
+)
+
+// statBoard shows the counters to any goroutine. It has two buffers of atomic words; the
+// owner writes the one that is not shown and then shows it by raising seq. A reader copies
+// the shown one and, if seq has moved since, copies again: it waits for nobody, for while
+// the owner rests seq does not move. Words that did not change are not stored.
+type statBoard struct {
+	seq  atomic.Uint64
+	bufs [2]atomic.Pointer[statBuffer]
+}
+
+type statBuffer struct {
+	words []atomic.Uint64
+	archs []archLabel // written before the buffer is stored, never after
+}
+
+type archLabel struct {
+	class      string
+	components int
+}
+
+// publish shows the present counters. Owner only.
+func (r *Registry) publish() {
+	r.settleRoom()
+	r.locals.Publish()
+	b := &r.board
+	seq := b.seq.Load()
+	buf := b.bufs[(seq+1)&1].Load()
+	if buf == nil || r.boardVersion[(seq+1)&1] != r.store.Version() {
+		buf = r.newStatBuffer()
+		r.boardVersion[(seq+1)&1] = r.store.Version()
+		b.bufs[(seq+1)&1].Store(buf)
+	}
+	allocated, chunks := 0, 0
+	for i, a := range r.store.Archetypes() {
+		w := buf.words[statHeader+i*archWords:]
+		n := len(a.Chunks())
+		allocated += a.Allocated()
+		chunks += n
+		put(&w[0], a.Allocated())
+		put(&w[1], a.Live())
+		put(&w[2], n)
+		put(&w[3], a.Bytes())
+	}
+	w := buf.words
+	put(&w[statFrame], int(r.frame.Load()))
+	put(&w[statLive], r.live)
+	put(&w[statInactive], r.inactive)
+	put(&w[statTombstoned], r.tombstoned)
+	put(&w[statAllocated], allocated)
+	put(&w[statChunks], chunks)
+	put(&w[statPending], len(r.dying))
+	putSpace(w[statSpaces:], r.globals.Stats())
+	putSpace(w[statSpaces+spaceWords:], r.locals.Stats())
+	putSpace(w[statSpaces+2*spaceWords:], r.nets.Stats())
+	b.seq.Store(seq + 1)
+}
+
+// newStatBuffer makes a buffer for the archetypes there are now.
+func (r *Registry) newStatBuffer() *statBuffer {
+	as := r.store.Archetypes()
+	buf := &statBuffer{words: make([]atomic.Uint64, statHeader+len(as)*archWords)}
+	for _, a := range as {
+		buf.archs = append(buf.archs, archLabel{class: a.ClassName(), components: len(a.Components())})
+	}
+	return buf
+}
+
+func put(w *atomic.Uint64, n int) {
+	if v := uint64(n); w.Load() != v {
+		w.Store(v)
+	}
+}
+
+func putSpace(w []atomic.Uint64, s SpaceStats) {
+	put(&w[0], s.Issued)
+	put(&w[1], s.Free)
+	put(&w[2], s.Pending)
+	put(&w[3], s.Retired)
+	put(&w[4], int(s.OldestPending))
+}
+
+// read copies the shown buffer. Any goroutine.
+func (b *statBoard) read() Stats {
+	for {
+		seq := b.seq.Load()
+		buf := b.bufs[seq&1].Load()
+		if buf == nil {
+			return Stats{} // nothing was ever shown
+		}
+		s := buf.copy()
+		if b.seq.Load() == seq {
+			return s
+		}
+	}
+}
+
+func (buf *statBuffer) copy() Stats {
+	n := func(i int) int { return int(buf.words[i].Load()) }
+	space := func(i int) SpaceStats {
+		return SpaceStats{Issued: n(i), Free: n(i + 1), Pending: n(i + 2), Retired: n(i + 3), OldestPending: uint64(n(i + 4))}
+	}
+	s := Stats{
+		Frame: uint64(n(statFrame)), Live: n(statLive), Inactive: n(statInactive), Tombstoned: n(statTombstoned),
+		Allocated: n(statAllocated), Chunks: n(statChunks), PendingDestructions: n(statPending),
+		Global: space(statSpaces), Local: space(statSpaces + spaceWords), Net: space(statSpaces + 2*spaceWords),
+	}
+	for i, label := range buf.archs {
+		at := statHeader + i*archWords
+		if n(at+2) == 0 {
+			continue
+		}
+		s.Archetypes = append(s.Archetypes, ArchetypeStats{
+			Class: label.class, Components: label.components,
+			Allocated: n(at), Live: n(at + 1), Chunks: n(at + 2), Bytes: int64(n(at + 3)),
+		})
+	}
+	return s
+}

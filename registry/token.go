@@ -1,0 +1,202 @@
+package registry
+
+import (
+	"math/rand/v2"
+	"sync/atomic"
+)
+
+// Access is the right to read one registry's cells: *Window, *Frame or *Snapshot.
+type Access interface {
+	// Registry is the registry the token opens. Panics: ErrExpired on an expired token.
+	// Concurrency: as the token. Allocates: no.
+	Registry() *Registry
+	// FrameNumber is the frame the token reads. Panics: ErrExpired on an expired token.
+	// Concurrency: as the token. Allocates: no.
+	FrameNumber() uint64
+
+	sealed()
+}
+
+// token is what Window and Frame share. A token is made once and never reused, so that one
+// kept too long can be told from the current one; blocks of tokens keep that cheap.
+//
+// closed is atomic because a token may leak to another goroutine: using it late must be
+// an error there, not a data race.
+type token struct {
+	r      *Registry
+	closed atomic.Bool
+}
+
+// valid is false for the zero token, too.
+func (t *token) valid() bool { return t.r != nil && !t.closed.Load() }
+
+// must turns an expired token into a panic, where no error can be returned.
+func must(r *Registry, err error) *Registry {
+	if err != nil {
+		panic(err)
+	}
+	return r
+}
+
+// Window is the right to change structure, held by one goroutine for one callback.
+// Every method: window holder only.
+type Window struct{ token }
+
+// Registry is the registry whose window this is.
+//
+// Panics: ErrExpired after the callback.
+// Concurrency: window holder. Allocates: no.
+func (w *Window) Registry() *Registry { return must(w.open()) }
+
+// FrameNumber is the frame at whose top the window is open; 0 before the first frame.
+//
+// Panics: ErrExpired after the callback.
+// Concurrency: window holder. Allocates: no.
+func (w *Window) FrameNumber() uint64 { return w.Registry().frame.Load() }
+
+func (*Window) sealed() {}
+
+// open checks the token and gives its registry.
+func (w *Window) open() (*Registry, error) {
+	if w == nil || !w.valid() {
+		return nil, ErrExpired
+	}
+	return w.r, nil
+}
+
+// Frame is the right to read and write fields, to destroy and to put structure off to the
+// next window, held by systems and observers until their frame ends.
+type Frame struct {
+	token
+	number uint64
+}
+
+// Registry is the registry whose frame this is.
+//
+// Panics: ErrExpired after the frame.
+// Concurrency: Logic and its workers, inside the frame. Allocates: no.
+func (f *Frame) Registry() *Registry { return must(f.open()) }
+
+// FrameNumber is the number of the frame; the first one is 1.
+//
+// Panics: ErrExpired after the frame.
+// Concurrency: Logic and its workers, inside the frame. Allocates: no.
+func (f *Frame) FrameNumber() uint64 {
+	f.Registry()
+	return f.number
+}
+
+// Input is the data a player gave for this frame. Inputs come with rollback: until then
+// there is none.
+//
+// Concurrency: Logic and its workers, inside the frame. Allocates: no.
+func (f *Frame) Input(player uint8) ([]byte, bool) {
+	f.Registry()
+	return nil, false
+}
+
+// Rand is a generator seeded by the frame number alone, so that the same frame draws the
+// same numbers on every machine and after every rollback.
+//
+// Panics: ErrExpired after the frame.
+// Concurrency: Logic only, inside the frame. Allocates: no.
+func (f *Frame) Rand() *rand.Rand {
+	r := f.Registry()
+	if r.randFrame != f.number+1 {
+		r.pcg.Seed(randSeed, f.number)
+		r.randFrame = f.number + 1
+	}
+	return r.rand
+}
+
+// randSeed is the first word of every frame's seed; the second is the frame number.
+const randSeed = 0x61_69_72_6c_6f_63_6b_00
+
+func (*Frame) sealed() {}
+
+func (f *Frame) open() (*Registry, error) {
+	if f == nil || !f.valid() {
+		return nil, ErrExpired
+	}
+	return f.r, nil
+}
+
+// Snapshot is the right to read one published frame. Frames are not published yet, so
+// Acquire gives none out and every use of the zero Snapshot is ErrExpired.
+type Snapshot struct{ token }
+
+// Registry is the registry the snapshot reads.
+//
+// Panics: ErrExpired after Release.
+// Concurrency: any goroutine that holds it. Allocates: no.
+func (s *Snapshot) Registry() *Registry {
+	if s == nil || !s.valid() {
+		panic(ErrExpired)
+	}
+	return s.r
+}
+
+// FrameNumber is the published frame; it stays valid after Release.
+//
+// Concurrency: any goroutine that holds it. Allocates: no.
+func (s *Snapshot) FrameNumber() uint64 { return 0 }
+
+// Release gives the frame back; a second call is harmless.
+//
+// Concurrency: any goroutine that holds it; never waits. Allocates: no.
+func (s *Snapshot) Release() {
+	if s != nil {
+		s.closed.Store(true)
+	}
+}
+
+func (*Snapshot) sealed() {}
+
+// opened checks any token and gives its registry. inWindow says that it is a Window.
+func opened(a Access) (r *Registry, inWindow bool, err error) {
+	switch t := a.(type) {
+	case *Window:
+		r, err = t.open()
+		return r, true, err
+	case *Frame:
+		r, err = t.open()
+		return r, false, err
+	}
+	return nil, false, ErrExpired
+}
+
+// tokenBlock is how many tokens are made at once: a fresh one a frame then costs no
+// allocation that testing.AllocsPerRun can count.
+const tokenBlock = 128
+
+// newWindow cuts a fresh window token. Owner only.
+func (r *Registry) newWindow() *Window {
+	if len(r.windowBlock) == 0 {
+		r.windowBlock = make([]Window, tokenBlock)
+	}
+	w := &r.windowBlock[0]
+	r.windowBlock = r.windowBlock[1:]
+	w.r = r
+	return w
+}
+
+// frameToken gives the token of the current frame, cutting it on first use. Owner only.
+func (r *Registry) frameToken() *Frame {
+	if r.current == nil {
+		if len(r.frameBlock) == 0 {
+			r.frameBlock = make([]Frame, tokenBlock)
+		}
+		r.current = &r.frameBlock[0]
+		r.frameBlock = r.frameBlock[1:]
+		r.current.r, r.current.number = r, r.frame.Load()
+	}
+	return r.current
+}
+
+// endFrame expires the current frame's token. Owner only.
+func (r *Registry) endFrame() {
+	if r.current != nil {
+		r.current.closed.Store(true)
+		r.current = nil
+	}
+}

@@ -1,0 +1,269 @@
+package registry
+
+import (
+	"math"
+	"slices"
+
+	"github.com/airlock-ecs/airlock/archetype"
+	"github.com/airlock-ecs/airlock/handles"
+)
+
+type undoKind uint8
+
+const (
+	undoBirths    undoKind = iota // undoHandles[at:], the first slot of them in reused slots
+	undoDeaths                    // dying[at:at+slot]
+	undoReserved                  // h, fresh: SpawnReserved
+	undoMove                      // h came from place slot by Added or Removed (at); fresh
+	undoSet                       // h, comp, at: index of the old value
+	undoActive                    // h, fresh: was active
+	undoParent                    // h, slot: old parent, nslot: old elder sibling
+	undoNet                       // h, at: net handle issued or bound
+	undoArchetype                 // the last one
+)
+
+// undoOp is one step of a callback, with what it takes to go back. Steps are undone in
+// reverse order, so that each finds the world as its step left it. It holds no pointers,
+// so that a long log is nothing to the garbage collector.
+type undoOp struct {
+	h     handles.Local
+	at    uint64
+	slot  uint32
+	nslot uint32
+	comp  archetype.ComponentID
+	kind  undoKind
+	fresh bool
+}
+
+// logRun is what the last step of the log may still take up: births and deaths come in
+// long runs, which are one step each.
+type logRun uint8
+
+const (
+	runNone   logRun = 0
+	runReused logRun = 1
+	runFresh  logRun = 2
+	runDeaths logRun = 4
+)
+
+// vacancy is a slot that an entity has moved out of. It is reclaimed when the callback
+// commits: until then undo may need its cells.
+type vacancy struct {
+	ch   *archetype.Chunk
+	slot uint32
+}
+
+// log notes a step. Only inside a callback: outside of one nothing can fail later.
+func (r *Registry) log(op undoOp) {
+	if r.inCallback {
+		r.undo = append(r.undo, op)
+		r.run = runNone
+	}
+}
+
+// logBirth notes a birth. Within a step the slots are first reused, then fresh.
+func (r *Registry) logBirth(h handles.Local, fresh bool) {
+	run := runReused
+	if fresh {
+		run = runFresh
+	}
+	if r.run != run {
+		r.logBirthRun(run)
+	}
+	r.undoHandles = append(r.undoHandles, h)
+}
+
+func (r *Registry) logBirthRun(run logRun) {
+	n := uint64(len(r.undoHandles))
+	switch {
+	case r.run == runReused && run == runFresh:
+		op := &r.undo[len(r.undo)-1]
+		op.slot = uint32(n - op.at)
+	case run == runFresh:
+		r.undo = append(r.undo, undoOp{kind: undoBirths, at: n})
+	default:
+		r.undo = append(r.undo, undoOp{kind: undoBirths, at: n, slot: math.MaxUint32})
+	}
+	r.run = run
+}
+
+// logDeath notes that the last of dying died by the callback's own hand.
+func (r *Registry) logDeath() {
+	if r.run != runDeaths {
+		r.undo = append(r.undo, undoOp{kind: undoDeaths, at: uint64(len(r.dying) - 1)})
+		r.run = runDeaths
+	}
+	r.undo[len(r.undo)-1].slot++
+}
+
+// commit makes what the callback did so far final.
+func (r *Registry) commit() {
+	for _, v := range r.vacated {
+		v.ch.Archetype().Reclaim(v.ch, v.slot)
+	}
+	clear(r.vacated)
+	r.vacated = r.vacated[:0]
+	r.undo, r.undoHandles, r.run = r.undo[:0], r.undoHandles[:0], runNone
+	for _, id := range r.valuesUsed {
+		r.values[id].forgetOld()
+	}
+	r.valuesUsed = r.valuesUsed[:0]
+}
+
+// rollback takes back what the callback did since it began or last committed.
+func (r *Registry) rollback() {
+	r.undoTo(0)
+	r.commit()
+}
+
+// undoTo takes back the steps from mark on, newest first, and their events.
+func (r *Registry) undoTo(mark int) {
+	for n := len(r.undo); n > mark; n = len(r.undo) {
+		op := r.undo[n-1]
+		r.undo, r.run = r.undo[:n-1], runNone
+		r.undoOne(&op)
+	}
+}
+
+func (r *Registry) undoOne(op *undoOp) {
+	switch op.kind {
+	case undoBirths:
+		for i := len(r.undoHandles) - 1; i >= int(op.at); i-- {
+			r.unspawn(r.undoHandles[i], i-int(op.at) >= int(op.slot))
+		}
+		r.undoHandles = r.undoHandles[:op.at]
+	case undoDeaths:
+		for i := int(op.at) + int(op.slot) - 1; i >= int(op.at); i-- {
+			r.unkill(&r.dying[i])
+		}
+		r.dying = slices.Delete(r.dying, int(op.at), int(op.at)+int(op.slot))
+	case undoReserved:
+		r.unspawnReserved(op.h, op.fresh)
+	case undoMove:
+		r.unmove(op)
+	case undoSet:
+		if ch, slot, err := r.locate(op.h); err == nil {
+			r.values[op.comp].restore(ch, slot, int(op.at))
+		}
+	case undoActive:
+		if ch, slot, err := r.locate(op.h); err == nil {
+			r.setActive(ch, slot, op.fresh)
+		}
+	case undoParent:
+		r.link(op.h.Index(), op.slot, op.nslot)
+	case undoNet:
+		r.unname(op.h, handles.Net(op.at))
+	case undoArchetype:
+		r.dropArchetype()
+	}
+}
+
+// unspawn takes a birth back: slot, record and index go where they came from, the handle
+// is dead for ever. If another goroutine has destroyed the entity meanwhile, the index
+// goes the way of every death instead.
+func (r *Registry) unspawn(h handles.Local, fresh bool) {
+	place := r.locals.Word(h.Index()).Place()
+	ch := r.store.ChunkAt(place)
+	slot := place - ch.Base()
+	r.unevent(Spawned, h)
+	if r.locals.Unissue(h) {
+		r.leave(ch, slot)
+		r.giveRoom(1)
+	} else {
+		r.disown(h, ch, slot)
+	}
+	r.globals.Unissue(r.recordOf(h.Index()))
+	ch.Archetype().Untake(ch, slot, fresh)
+}
+
+// leave takes a living entity out of its slot's counts and planes.
+func (r *Registry) leave(ch *archetype.Chunk, slot uint32) {
+	if !r.hide(ch, slot) {
+		r.inactive--
+	}
+	ch.Archetype().AddLive(-1)
+	r.live--
+}
+
+// disown parts an entity that another goroutine has destroyed from a slot that undo takes
+// back. It stays among the deaths, without a place.
+func (r *Registry) disown(h handles.Local, ch *archetype.Chunk, slot uint32) {
+	r.locals.SetPlace(h, handles.NoPlace)
+	if d := r.findDeath(h); d != nil { // the owner has seen it die
+		d.place = handles.NoPlace
+		r.tombstoned--
+		r.unevent(Destroyed, h)
+		return
+	}
+	r.killed.Add(-1)
+	r.leave(ch, slot)
+}
+
+func (r *Registry) unspawnReserved(h handles.Local, fresh bool) {
+	place := r.locals.Word(h.Index()).Place()
+	ch := r.store.ChunkAt(place)
+	slot := place - ch.Base()
+	r.unevent(Spawned, h)
+	if r.locals.Unspawned(h) {
+		r.leave(ch, slot)
+	} else {
+		r.disown(h, ch, slot)
+	}
+	r.globals.Unissue(r.recordOf(h.Index()))
+	ch.Archetype().Untake(ch, slot, fresh)
+}
+
+// unkill brings an entity back, or a reservation, that this callback destroyed.
+func (r *Registry) unkill(d *death) {
+	r.takeBackRoom()
+	if d.place == handles.NoPlace {
+		if !r.locals.ReviveReserved(d.h) {
+			panic("registry: undo of a destroyed reservation")
+		}
+		return
+	}
+	r.unevent(Destroyed, d.h)
+	ch := r.store.ChunkAt(d.place)
+	slot := d.place - ch.Base()
+	ch.Entities()[slot] = d.h
+	ch.Archetype().AddLive(1)
+	r.live++
+	r.tombstoned--
+	r.inactive++
+	r.setActive(ch, slot, d.how&wasActive != 0)
+	if !r.locals.Revive(d.h, d.place) {
+		panic("registry: undo of a death")
+	}
+}
+
+// takeBackRoom takes the place of an entity that lives again. A Reserve may have taken it
+// meanwhile: then the cap is passed by one until something dies, rather than lose the
+// entity.
+func (r *Registry) takeBackRoom() {
+	if r.stash > 0 {
+		r.stash--
+		return
+	}
+	r.room.Add(-1)
+}
+
+func (r *Registry) findDeath(h handles.Local) *death {
+	for i := len(r.dying) - 1; i >= 0; i-- {
+		if r.dying[i].h == h {
+			return &r.dying[i]
+		}
+	}
+	return nil
+}
+
+// dropArchetype takes a new archetype back, with every pointer to it.
+func (r *Registry) dropArchetype() {
+	as := r.store.Archetypes()
+	a := as[len(as)-1]
+	r.mu.Lock()
+	for _, c := range r.classes {
+		c.forget(a)
+	}
+	r.mu.Unlock()
+	r.store.Drop(a)
+}

@@ -1,0 +1,175 @@
+package registry
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/airlock-ecs/airlock/archetype"
+	"github.com/airlock-ecs/airlock/handles"
+	"github.com/airlock-ecs/airlock/internal/caller"
+)
+
+// Verify walks every structure and says what is wrong with it: nil means that all
+// invariants hold. It takes time in proportion to everything ever allocated.
+//
+// Errors: one that names the first broken invariants; ErrRunning while an engine runs.
+// Concurrency: the owner, or any goroutine while nobody is inside; other goroutines must
+// not Reserve or Destroy meanwhile. Allocates: yes.
+func (r *Registry) Verify() error {
+	if !caller.Inside(r.id) {
+		if err := r.acquire(); err != nil {
+			return err
+		}
+		defer r.release()
+	}
+	v := verifier{r: r, outside: r.outsideSet(), records: map[uint32]uint32{}}
+	v.parts()
+	v.slots()
+	v.words()
+	v.deaths()
+	v.room()
+	v.links()
+	return errors.Join(v.errs...)
+}
+
+// outsideSet is who waits in the outside list.
+func (r *Registry) outsideSet() map[uint32]bool {
+	set := map[uint32]bool{}
+	for i := uint32(r.outside.Load()); i != 0 && !set[i]; i = uint32(r.nextDead.Get(i)) {
+		set[i] = true
+	}
+	return set
+}
+
+const mostFaults = 16 // one broken invariant breaks many others
+
+type verifier struct {
+	r       *Registry
+	outside map[uint32]bool
+	records map[uint32]uint32 // record index -> local index
+	errs    []error
+
+	live, inactive, reserved, unseen int
+}
+
+func (v *verifier) check(ok bool, format string, args ...any) {
+	if !ok && len(v.errs) < mostFaults {
+		v.errs = append(v.errs, fmt.Errorf("registry: "+format, args...))
+	}
+}
+
+func (v *verifier) add(err error) {
+	if err != nil {
+		v.errs = append(v.errs, err)
+	}
+}
+
+func (v *verifier) parts() {
+	v.add(v.r.locals.Verify())
+	v.add(v.r.globals.Verify())
+	v.add(v.r.nets.Verify())
+	v.add(v.r.store.Verify())
+}
+
+// slots checks from storage to words: who is in a slot lives there.
+func (v *verifier) slots() {
+	for _, a := range v.r.store.Archetypes() {
+		live := 0
+		for _, ch := range a.Chunks() {
+			for slot := range uint32(ch.Slots()) {
+				h := ch.Entities()[slot]
+				if h == 0 {
+					v.check(!ch.Bit(slot) && !ch.Born(slot), "%s: slot %d is active and empty", a.ClassName(), ch.Base()+slot)
+					continue
+				}
+				live++
+				v.slot(ch, slot, h)
+			}
+		}
+		v.check(live == a.Live(), "%s: %d entities in slots, Live %d", a.ClassName(), live, a.Live())
+	}
+	v.check(v.live == v.r.live, "%d entities in slots, live %d", v.live, v.r.live)
+	v.check(v.inactive == v.r.inactive, "%d inactive entities, counted %d", v.inactive, v.r.inactive)
+}
+
+func (v *verifier) slot(ch *archetype.Chunk, slot uint32, h handles.Local) {
+	r := v.r
+	w := r.locals.Word(h.Index())
+	alive := w.State() == handles.Alive || (w.State() == handles.Dying && v.outside[h.Index()])
+	v.check(alive && w.Generation() == h.Generation(), "slot %d holds %v, whose word is %v %d", ch.Base()+slot, h, w.State(), w.Generation())
+	v.check(w.Place() == ch.Base()+slot, "slot %d holds %v, whose word says %d", ch.Base()+slot, h, w.Place())
+	v.live++
+	if w.State() == handles.Dying {
+		v.unseen++
+	}
+	if !shown(ch, slot) {
+		v.inactive++
+	}
+	g := r.recordOf(h.Index())
+	other, taken := v.records[g]
+	v.check(!taken, "record %d belongs to indices %d and %d", g, other, h.Index())
+	v.records[g] = h.Index()
+}
+
+// words checks from words to storage, and the names.
+func (v *verifier) words() {
+	r := v.r
+	for i := uint32(1); i <= r.locals.Highest(); i++ {
+		w := r.locals.Word(i)
+		h := handles.NewLocal(i, w.Generation())
+		switch w.State() {
+		case handles.Alive:
+			ch := r.store.ChunkAt(w.Place())
+			v.check(ch != nil && ch.Entities()[w.Place()-ch.Base()] == h, "%v is alive at %d, where it is not", h, w.Place())
+		case handles.Reserved:
+			v.reserved++
+			v.check(w.Place() == handles.NoPlace, "%v is reserved, with place %d", h, w.Place())
+		}
+		if n := handles.Net(r.netOf.Get(i)); n != 0 {
+			local, _ := r.nets.Local(n)
+			v.check(local == i, "index %d is named %v, which names index %d", i, n, local)
+		}
+	}
+}
+
+// deaths checks what waits to be reclaimed.
+func (v *verifier) deaths() {
+	r, stones := v.r, 0
+	for _, d := range r.dying {
+		w := r.locals.Word(d.h.Index())
+		v.check(w.State() == handles.Dying && w.Generation() == d.h.Generation(), "death of %v, whose word is %v %d", d.h, w.State(), w.Generation())
+		v.check(w.Place() == d.place, "death of %v at %d, whose word says %d", d.h, d.place, w.Place())
+		if d.place != handles.NoPlace {
+			stones++
+		}
+	}
+	v.check(stones == r.tombstoned, "%d tombstones wait, tombstoned %d", stones, r.tombstoned)
+	v.check(int(r.killed.Load()) == v.unseen, "%d deaths from outside unseen, counted %d", v.unseen, r.killed.Load())
+	v.check(len(r.undo) == 0 && len(r.vacated) == 0 || r.inCallback, "undo log outlives its callback")
+}
+
+// room checks that every place is taken by somebody.
+func (v *verifier) room() {
+	r := v.r
+	taken := v.live - v.unseen + v.reserved
+	room := int(r.room.Load() + r.stash)
+	v.check(taken+room == r.cfg.MaxEntities, "%d alive or reserved and room for %d, of %d", taken, room, r.cfg.MaxEntities)
+}
+
+// links checks the tree of parents and children.
+func (v *verifier) links() {
+	for i := range v.r.family {
+		k := v.r.family[i]
+		if k.parent != 0 {
+			p := v.r.family[k.parent]
+			v.check(k.prev != 0 || p.first == uint32(i), "index %d is no child of its parent %d", i, k.parent)
+			v.check(k.next != 0 || p.last == uint32(i), "index %d is no last child of its parent %d", i, k.parent)
+		}
+		for c, prev := k.first, uint32(0); c != 0; prev, c = c, v.r.family[c].next {
+			v.check(v.r.family[c].parent == uint32(i) && v.r.family[c].prev == prev, "child %d of index %d is linked wrongly", c, i)
+			if v.r.family[c].parent != uint32(i) {
+				break
+			}
+		}
+	}
+}

@@ -1,0 +1,177 @@
+package registry
+
+import (
+	"fmt"
+
+	"github.com/airlock-ecs/airlock/archetype"
+	"github.com/airlock-ecs/airlock/handles"
+)
+
+type wishKind uint8
+
+const (
+	wishSpawn wishKind = iota
+	wishAdd
+	wishRemove
+	wishCall
+)
+
+// wish is structure that a system or an observer put off to the next window. Values lie
+// typed in the class or in the component's values; a wish costs no closure.
+type wish struct {
+	kind  wishKind
+	comp  archetype.ComponentID
+	at    uint32 // index of the value
+	h     handles.Local
+	class wishedClass
+	fn    func(*Window) error
+	cause string // of whoever wished
+}
+
+// wishedClass is a Class of any type.
+type wishedClass interface {
+	grantSpawn(w *Window, wi *wish) error
+	forgetWished()
+}
+
+// wishRun is how far the wishes of the last frame have been granted. Like a delivery it
+// outlives the goroutine that grants.
+type wishRun struct {
+	list []wish
+	next int
+}
+
+// SpawnLater gives a handle now and makes its entity at the next window, before anything
+// else: the form for systems. Until then the handle is ErrNotSpawned.
+//
+// Errors: ErrExhausted; ErrExpired.
+// Concurrency: Logic and its workers, inside the frame. Allocates: no, but for growth.
+func (c *Class[E]) SpawnLater(f *Frame, e E) (handles.Local, error) {
+	r, err := f.open()
+	if err != nil {
+		return 0, err
+	}
+	if r != c.r {
+		return 0, fmt.Errorf("registry: class %s belongs to another registry", c.name)
+	}
+	r.wishMu.Lock()
+	defer r.wishMu.Unlock()
+	h, err := r.Reserve()
+	if err != nil {
+		return 0, err
+	}
+	c.later = append(c.later, e)
+	r.wish(wish{kind: wishSpawn, h: h, class: c, at: uint32(len(c.later) - 1)})
+	return h, nil
+}
+
+// AddLater adds the component C to h at the next window. What fails then goes to the
+// engine's OnError.
+//
+// Errors: ErrNotRegistered; ErrExpired.
+// Concurrency: Logic and its workers, inside the frame. Allocates: no, but for growth.
+func AddLater[C any](f *Frame, h handles.Local, v C) error {
+	r, comp, err := openFor[C](f)
+	if err != nil {
+		return err
+	}
+	r.wishMu.Lock()
+	defer r.wishMu.Unlock()
+	log := valuesOf[C](r, comp)
+	log.wished = append(log.wished, v)
+	r.wish(wish{kind: wishAdd, h: h, comp: comp.ID, at: uint32(len(log.wished) - 1)})
+	return nil
+}
+
+// RemoveLater takes the component C from h at the next window. What fails then goes to the
+// engine's OnError.
+//
+// Errors: ErrNotRegistered; ErrExpired.
+// Concurrency: Logic and its workers, inside the frame. Allocates: no, but for growth.
+func RemoveLater[C any](f *Frame, h handles.Local) error {
+	r, comp, err := openFor[C](f)
+	if err != nil {
+		return err
+	}
+	r.wishMu.Lock()
+	defer r.wishMu.Unlock()
+	r.wish(wish{kind: wishRemove, h: h, comp: comp.ID})
+	return nil
+}
+
+// Defer runs fn in the next window, as an operation of its own: when it fails, it alone is
+// undone, and its error goes to the engine's OnError.
+//
+// Panics: ErrExpired.
+// Concurrency: Logic and its workers, inside the frame. Allocates: no, but for growth.
+func (f *Frame) Defer(fn func(*Window) error) {
+	r := f.Registry()
+	r.wishMu.Lock()
+	defer r.wishMu.Unlock()
+	r.wish(wish{kind: wishCall, fn: fn})
+}
+
+// wish notes a wish; wishMu is held.
+func (r *Registry) wish(w wish) {
+	w.cause = r.causeNow
+	r.wishes = append(r.wishes, w)
+}
+
+// runWishes grants what was wished since the last window, in order, each as a callback of
+// its own. Owner only; workers of the frame have joined.
+func (r *Registry) runWishes() {
+	run := &r.granted
+	if run.next == len(run.list) {
+		if len(r.wishes) == 0 {
+			return
+		}
+		run.list, r.wishes, run.next = r.wishes, run.list[:0], 0
+	}
+	for run.next < len(run.list) {
+		wi := &run.list[run.next]
+		run.next++
+		if err := r.callbackRecover("deferred operation", func(w *Window) error { return r.grant(w, wi) }); err != nil {
+			r.report(err)
+		}
+	}
+	for i := range run.list {
+		switch wi := &run.list[i]; wi.kind {
+		case wishSpawn:
+			wi.class.forgetWished()
+		case wishAdd:
+			r.values[wi.comp].forgetWished()
+		}
+	}
+	clear(run.list)
+	run.list, run.next = run.list[:0], 0
+}
+
+func (r *Registry) grant(w *Window, wi *wish) error {
+	w.Named(wi.cause)
+	switch wi.kind {
+	case wishSpawn:
+		return wi.class.grantSpawn(w, wi)
+	case wishAdd:
+		return r.values[wi.comp].grantAdd(w, wi)
+	case wishRemove:
+		comp, _ := r.schema.ByID(wi.comp)
+		err := r.removeQuietly(comp, wi.h)
+		r.tellMoves()
+		return err
+	}
+	return wi.fn(w)
+}
+
+// grantSpawn makes the wished entity. A reservation that was destroyed before its birth is
+// no failure: nobody waits for it.
+func (c *Class[E]) grantSpawn(w *Window, wi *wish) error {
+	if w.r.locals.Status(wi.h) == handles.Stale {
+		return nil
+	}
+	return c.SpawnReserved(w, wi.h, c.later[wi.at])
+}
+
+func (c *Class[E]) forgetWished() {
+	clear(c.later)
+	c.later = c.later[:0]
+}
