@@ -1,0 +1,90 @@
+package logic
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"runtime"
+	"time"
+
+	"github.com/airlock-ecs/airlock/registry"
+)
+
+// Config says how an engine runs. The zero value works.
+type Config struct {
+	Rate         int           // frames a second; 0 means 60
+	Workers      int           // goroutines that share a parallel query; 0 means GOMAXPROCS
+	WindowBudget time.Duration // window time a frame may spend on operations; 0 means 1 ms
+	QueueSize    int           // operations that may wait before ErrQueueFull; 0 means 65536
+	Watchdog     time.Duration // a callback longer than this is reported; 0 means 1 s
+	LocalWindow  int           // frames a freed local index stays pending; 0: 2, or the ring depth with rollback; negative: manual
+	NetWindow    int           // the same for net indices while no peer was ever added; 0 or negative: manual
+	SyncTest     int           // re-simulate this many frames every frame and compare; 0: off, and the only value supported so far
+	Logger       *slog.Logger  // where overruns, and errors without an OnError, are written; nil means slog.Default
+	// OnError is told, on Logic, of every failure that has no caller to go to: errors of
+	// deferred operations, panics of systems and observers. With an OnError the engine goes on
+	// after a system's panic; without one Run ends with it.
+	OnError func(error)
+}
+
+const (
+	defaultRate        = 60
+	defaultBudget      = time.Millisecond
+	defaultQueueSize   = 1 << 16
+	defaultWatchdog    = time.Second
+	defaultLocalWindow = 2
+
+	maxRate      = int(time.Second) // a frame a nanosecond: the schedule counts in these
+	maxQueueSize = 1 << 39          // what gauge can count, with room to spare
+)
+
+// complete checks c and fills in what it leaves open, for a registry whose temporal ring is
+// ringFrames deep.
+func (c Config) complete(ringFrames int) (Config, error) {
+	for _, f := range []struct {
+		name  string
+		value int64
+	}{
+		{"Rate", int64(c.Rate)},
+		{"Workers", int64(c.Workers)},
+		{"WindowBudget", int64(c.WindowBudget)},
+		{"QueueSize", int64(c.QueueSize)},
+		{"Watchdog", int64(c.Watchdog)},
+		{"SyncTest", int64(c.SyncTest)},
+	} {
+		if f.value < 0 {
+			return c, fmt.Errorf("logic: Config.%s is negative: %d", f.name, f.value)
+		}
+	}
+	switch {
+	case c.Rate > maxRate:
+		return c, fmt.Errorf("logic: Config.Rate %d is above %d", c.Rate, maxRate)
+	case c.QueueSize > maxQueueSize:
+		return c, fmt.Errorf("logic: Config.QueueSize %d is above %d", c.QueueSize, maxQueueSize)
+	case c.SyncTest != 0:
+		return c, errors.New("logic: Config.SyncTest needs rollback, which this version does not have")
+	case ringFrames > 0 && c.LocalWindow > 0 && c.LocalWindow < ringFrames:
+		return c, fmt.Errorf("logic: Config.LocalWindow %d is below the ring depth %d: an index could be reused within the rollback horizon",
+			c.LocalWindow, ringFrames)
+	}
+	fill(&c.Rate, defaultRate)
+	fill(&c.Workers, runtime.GOMAXPROCS(0))
+	fill(&c.WindowBudget, defaultBudget)
+	fill(&c.QueueSize, defaultQueueSize)
+	fill(&c.Watchdog, defaultWatchdog)
+	fill(&c.LocalWindow, max(ringFrames, defaultLocalWindow))
+	if c.Logger == nil {
+		c.Logger = slog.Default()
+	}
+	return c, nil
+}
+
+// fill gives a field that was left zero its default.
+func fill[T int | time.Duration](field *T, value T) {
+	if *field == 0 {
+		*field = value
+	}
+}
+
+// ringFrames is the temporal ring's depth as the registry was configured.
+func ringFrames(r *registry.Registry) int { return r.Config().TemporalFrames }

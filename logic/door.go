@@ -1,0 +1,318 @@
+package logic
+
+import (
+	"context"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+const (
+	sampling     = 8                     // of so many handshakes one is timed
+	yields       = 4                     // looks at the state, a yield before each, before parking
+	deadlockWait = 10 * time.Millisecond // after this long a waiter asks whether it waits for itself
+)
+
+// door is the airlock itself. Goroutines queue by pushing their waiter on a lock-free stack;
+// Logic takes the stack out whole, turns it round, and grants the window to the oldest; each
+// hands it on to the next, and the last one, or the one that used up the budget, hands it
+// back. It knows nothing of what is done in the window.
+//
+// The line fields belong to whoever holds the window. The window passes by the state of a
+// waiter or of the baton, which is the happens-before edge for them and for all that Logic owns.
+type door struct {
+	clock clock
+	watch *watch
+	queue *gauge
+	waits meter // how long callers waited; written by the window's holder
+	pool  sync.Pool
+	crowd crowd
+
+	inside      func() bool // is the calling goroutine inside a callback; slow
+	maxSpinners int32       // set once
+
+	line   []*waiter     // granted one by one
+	until  int64         // no grants after this
+	served int           // operations served in this window
+	back   chan struct{} // capacity 1: the last caller wakes Logic
+
+	_     [64]byte // what callers write apart from what Logic reads
+	baton atomic.Uint32
+	_     [64]byte
+	head  atomic.Pointer[waiter] // newest first; &closed after shut
+	// spinners are tokens: of more spinning goroutines than other processors, some only take
+	// time from the one they wait for.
+	spinners atomic.Int32
+	watched  atomic.Bool // a supervisor looks out for deadlocks; see nudge
+	_        [64]byte
+
+	closed waiter // the sentinel; never granted
+}
+
+// The baton's states.
+const (
+	batonAway    uint32 = iota // among the callers
+	batonAwaited               // as before, and Logic sleeps on back
+	batonHome                  // with Logic
+)
+
+func (d *door) init(c clock, w *watch, q *gauge, inside func() bool) {
+	d.clock, d.watch, d.queue, d.inside = c, w, q, inside
+	d.maxSpinners = int32(runtime.GOMAXPROCS(0) - 1)
+	d.back = make(chan struct{}, 1)
+	d.baton.Store(batonHome)
+	d.pool.New = func() any {
+		w := &waiter{wake: make(chan struct{}, 1)}
+		d.crowd.add(w)
+		return w
+	}
+}
+
+// enter queues the calling goroutine, which has a place in the queue booked, and returns when
+// it holds the window. It must call leave then.
+func (d *door) enter(ctx context.Context) (*waiter, error) {
+	w := d.pool.Get().(*waiter)
+	if w.asked.Load() {
+		w.asked.Store(false)
+	}
+	if w.turn++; w.turn%sampling == 1 {
+		w.since.Store(d.clock.now())
+	} else if w.since.Load() != 0 {
+		w.since.Store(0)
+	}
+	w.state.Store(waiterSpinning)
+	if !d.push(w) {
+		w.state.Store(waiterIdle)
+		d.pool.Put(w)
+		d.queue.give()
+		return nil, ErrStopped
+	}
+	d.queue.lineUp()
+	err := d.await(ctx, w)
+	d.queue.leaveLine()
+	if err != nil {
+		return nil, err
+	}
+	if err := ctx.Err(); err != nil { // cancelled in the instant of the grant: it must not run
+		d.leave(w)
+		return nil, err
+	}
+	return w, nil
+}
+
+func (d *door) push(w *waiter) bool {
+	for {
+		head := d.head.Load()
+		if head == &d.closed {
+			return false
+		}
+		w.next, w.first = head, head == nil
+		if d.head.CompareAndSwap(head, w) {
+			return true
+		}
+	}
+}
+
+// await returns nil when w has the window.
+func (d *door) await(ctx context.Context, w *waiter) error {
+	settled := d.spin(w)
+	if !settled && w.first && w.since.Load() == 0 {
+		w.since.Store(d.clock.now())
+	}
+	if settled || !w.state.CompareAndSwap(waiterSpinning, waiterParked) {
+		if w.state.Load() == waiterStopped {
+			return ErrStopped
+		}
+		return nil
+	}
+	return d.park(ctx, w)
+}
+
+// spin looks whether something happened to w, yielding in between, if there is a token left.
+// A yield is what helps: it lets Logic run on this very processor.
+func (d *door) spin(w *waiter) bool {
+	if d.spinners.Load() >= d.maxSpinners {
+		return false
+	}
+	defer d.spinners.Add(-1)
+	if d.spinners.Add(1) > d.maxSpinners {
+		return false
+	}
+	for range yields {
+		runtime.Gosched()
+		if w.state.Load() != waiterSpinning {
+			return true
+		}
+	}
+	return false
+}
+
+// park sleeps until w is settled or ctx ends. While a supervisor is about, and without a
+// context that can end, it sleeps on one channel alone: each further one costs its share of
+// every handshake.
+func (d *door) park(ctx context.Context, w *waiter) error {
+	var late <-chan time.Time
+	if !d.watched.Load() {
+		t := time.NewTimer(deadlockWait)
+		defer t.Stop()
+		late = t.C
+	}
+	done := ctx.Done()
+	for asked := false; ; {
+		if done == nil && late == nil {
+			<-w.wake
+		} else {
+			select {
+			case <-w.wake:
+			case <-late:
+				late = nil
+			case <-done:
+				if w.state.CompareAndSwap(waiterParked, waiterCancelled) {
+					return ctx.Err()
+				}
+			}
+		}
+		switch w.state.Load() {
+		case waiterGranted:
+			return nil
+		case waiterStopped:
+			return ErrStopped
+		}
+		if !asked { // once is enough: a goroutine that waits does not move
+			asked = true
+			if d.inside() && w.state.CompareAndSwap(waiterParked, waiterCancelled) {
+				return ErrWouldDeadlock
+			}
+		}
+	}
+}
+
+// leave hands the window on. It answers how long the callback ran if that overran the
+// watchdog and is not reported yet, else 0. The last in line does not look at the clock, the
+// dearest part of a handshake after the switch of goroutines: Logic looks when it wakes.
+func (d *door) leave(w *waiter) (overran int64) {
+	passed := waiterIdle
+	if len(d.line) > 0 {
+		now := d.clock.now()
+		overran = d.watch.late(now)
+		passed = d.pass(now)
+	}
+	if passed == waiterIdle && d.baton.Swap(batonHome) == batonAwaited {
+		d.back <- struct{}{}
+	}
+	w.state.Store(waiterIdle)
+	d.pool.Put(w)
+	return overran
+}
+
+var callerName = "Spawn callback"
+
+// pass gives the window to the next in line and answers whether that one spun or was parked;
+// idle when the window goes back to Logic, for nobody is left or the budget is spent. Holder of
+// the window only, and but for idle it is that no more.
+func (d *door) pass(now int64) uint32 {
+	for len(d.line) > 0 {
+		if d.served > 0 && now >= d.until {
+			return waiterIdle
+		}
+		w := d.line[0]
+		d.line[0] = nil
+		d.line = d.line[1:]
+		// All of this before the grant: after it, the window is another's. If the grant fails,
+		// the next round or admit overwrites it.
+		d.served++
+		d.watch.begin(now, &callerName)
+		since := w.since.Load()
+		if was := w.grant(); was != waiterIdle {
+			if since > 0 { // a meter bears a second writer, and grants go on meanwhile
+				d.waits.add(now - since)
+			}
+			return was
+		}
+		d.served--
+		d.unlinked(w)
+	}
+	return waiterIdle
+}
+
+// unlinked takes a node that was out of the queue before its turn back into the pool.
+func (d *door) unlinked(w *waiter) {
+	if w.state.CompareAndSwap(waiterCancelled, waiterIdle) {
+		d.pool.Put(w)
+	}
+}
+
+// admit lets the goroutines in line through the window, oldest first, and returns when the
+// window is back. What is left of the line stays in d.line. It answers whether Logic yielded to
+// a spinning caller. Logic only.
+func (d *door) admit(now int64) (yielded bool) {
+	d.baton.Store(batonAway)
+	first := d.pass(now)
+	if first == waiterIdle {
+		d.baton.Store(batonHome)
+		return false
+	}
+	// A yield reaches a caller that spins, and spares both the parking. One that sleeps runs
+	// next on this processor if Logic parks at once, and then wakes it as directly; a Logic that
+	// yields would sit in the global queue until another thread wakes up for it.
+	yielded = first == waiterSpinning
+	if yielded {
+		for range yields {
+			runtime.Gosched()
+			if d.baton.Load() == batonHome {
+				return yielded
+			}
+		}
+	}
+	if d.baton.CompareAndSwap(batonAway, batonAwaited) {
+		<-d.back
+	}
+	return yielded
+}
+
+// collect takes everybody out of the stack, appending to line, oldest first. Logic only.
+func (d *door) collect(line []*waiter) []*waiter {
+	for {
+		head := d.head.Load()
+		if head == nil || head == &d.closed {
+			return line
+		}
+		if d.head.CompareAndSwap(head, nil) { // a swap could take the sentinel out
+			return ordered(head, line)
+		}
+	}
+}
+
+// ordered appends a stack to line, oldest first.
+func ordered(head *waiter, line []*waiter) []*waiter {
+	from := len(line)
+	for w := head; w != nil; {
+		next := w.next
+		w.next = nil
+		line = append(line, w)
+		w = next
+	}
+	for i, j := from, len(line)-1; i < j; i, j = i+1, j-1 {
+		line[i], line[j] = line[j], line[i]
+	}
+	return line
+}
+
+// shut answers everybody who waits, also those in a line, with ErrStopped and lets nobody
+// queue again. Any goroutine.
+func (d *door) shut() {
+	d.head.Swap(&d.closed)
+	d.crowd.each(func(w *waiter) { w.settle(waiterStopped) })
+}
+
+// nudge has every goroutine that sleeps at the door look, once, whether it waits for itself.
+// The supervisor calls it when a callback takes long: a goroutine that waits for the callback
+// it runs in never ends that callback. Any goroutine.
+func (d *door) nudge() {
+	d.crowd.each(func(w *waiter) {
+		if w.state.Load() == waiterParked && w.asked.CompareAndSwap(false, true) {
+			w.look()
+		}
+	})
+}

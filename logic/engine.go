@@ -1,0 +1,120 @@
+package logic
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"go.uber.org/atomic"
+
+	"github.com/airlock-ecs/airlock/internal/caller"
+	"github.com/airlock-ecs/airlock/registry"
+)
+
+// Engine runs a registry's frames and lets other goroutines in. Every method may be called
+// from any goroutine.
+//
+// The core of a frame is a stepper; the Engine is the shell around it: goroutines, clocks,
+// queues, waiting. Logic is not a goroutine but a role: user code on Logic runs on an inner
+// goroutine, which is replaced if user code ends it, and ownership passes with the replacement.
+type Engine struct {
+	reg   *registry.Registry
+	core  *registry.Core
+	id    uintptr // marks callbacks of this registry on a stack
+	cfg   Config  // complete; set once
+	clock clock
+
+	// Logic's.
+	stepper   stepper
+	backlog   backlog
+	stalls    meter // written by Logic
+	frameTime meter // written by Logic
+	last      int64 // the last reading of the clock
+	began     int64 // when the frame in progress began
+	rested    bool  // this frame gave other goroutines a chance to run
+	schedule  schedule
+	sleep     *time.Timer // of Run's waiting; made by the first wait
+	dropped   []op        // what finish has still to answer
+	unheard   int         // dropped operations with nobody to tell
+
+	// The airlock.
+	queue         gauge
+	door          door
+	lanes         lanes
+	shared        lane // of Engine.Defer and Engine.Enqueue
+	registrations registrations
+	peerTable     peerTable
+
+	// Supervision; see supervise.
+	inner    func() // e.runInner, made once
+	work     work   // what the inner goroutine does; set before it starts
+	innerEnd chan bool
+	tick     *time.Timer // made by the first supervise; whoever supervises
+	watch    watch
+
+	// Life.
+	mu       sync.Mutex // guards mode, cause and fatal; leaf lock
+	mode     mode
+	cause    error         // why the engine stops, when not by Stop
+	fatal    []error       // panics of systems that end Run
+	stopping atomic.Bool   // stored under mu
+	stop     chan struct{} // closed when stopping is set
+	ended    chan struct{} // closed when everything is answered and the registry free
+
+	frames, overdue atomic.Uint64
+}
+
+// New makes the engine of a registry. A registry has one engine at a time; Stop frees it.
+//
+// Errors: registry.ErrRunning if it has one already; a Config out of range.
+// Concurrency: any goroutine. Allocates: the engine.
+func New(r *registry.Registry, c Config) (*Engine, error) {
+	if r == nil {
+		return nil, errors.New("logic: nil registry")
+	}
+	c, err := c.complete(ringFrames(r))
+	if err != nil {
+		return nil, err
+	}
+	e := &Engine{
+		reg:      r,
+		cfg:      c,
+		clock:    clock{time.Now()},
+		innerEnd: make(chan bool, 1),
+		stop:     make(chan struct{}),
+		ended:    make(chan struct{}),
+	}
+	e.queue.limit = uint64(c.QueueSize)
+	e.watch.limit = int64(c.Watchdog)
+	e.peerTable.members = make(map[uint32]*peer)
+	e.inner = e.runInner
+	if e.core, err = r.Attach(registry.Hooks{OnError: e.report}); err != nil {
+		return nil, fmt.Errorf("logic: %w", err)
+	}
+	e.id = e.core.ID()
+	e.door.init(e.clock, &e.watch, &e.queue, e.inside)
+	e.stepper = stepper{
+		core:        e.core,
+		shell:       (*frameShell)(e),
+		delta:       1 / float64(c.Rate),
+		localWindow: c.LocalWindow,
+		netWindow:   c.NetWindow,
+	}
+	e.stepper.init()
+	return e, nil
+}
+
+// Registry is the registry the engine runs.
+//
+// Concurrency: any goroutine; never waits. Allocates: no.
+func (e *Engine) Registry() *registry.Registry { return e.reg }
+
+// FrameNumber is the frame in progress, or the last one; 0 before the first.
+//
+// Concurrency: any goroutine; never waits. Allocates: no.
+func (e *Engine) FrameNumber() uint64 { return e.core.FrameNumber() }
+
+// inside answers whether the calling goroutine is inside a callback of this registry. It
+// reads the goroutine's own stack, which costs several handshakes.
+func (e *Engine) inside() bool { return caller.Inside(e.id) }

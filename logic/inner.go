@@ -1,0 +1,124 @@
+package logic
+
+import (
+	"context"
+	"runtime"
+	"time"
+
+	"github.com/airlock-ecs/airlock/internal/caller"
+)
+
+// work is what the inner goroutine does. A constant and not a func value, so that a Step
+// allocates nothing.
+type work uint8
+
+const (
+	workStep   work = iota // one frame
+	workRun                // frames until the engine stops, then workFinish
+	workFinish             // answer what is left
+)
+
+// supervise has an inner goroutine do what and returns when that is done. User code may end
+// the goroutine by runtime.Goexit: then another one goes on where it stopped. The calling goroutine is the watchdog meanwhile, and asks for a stop when ctx, if
+// there is one, ends.
+//
+// Everything Logic owns passes by the start of a goroutine and by innerEnd.
+func (e *Engine) supervise(ctx context.Context, what work) {
+	var cancelled <-chan struct{}
+	if ctx != nil {
+		cancelled = ctx.Done()
+	}
+	if e.tick == nil {
+		e.tick = time.NewTimer(e.period())
+	} else {
+		e.tick.Reset(e.period())
+	}
+	e.work = what
+	e.door.watched.Store(true)
+	go e.inner()
+	for {
+		select {
+		case done := <-e.innerEnd:
+			e.watch.clear()
+			if done {
+				e.door.watched.Store(false)
+				e.tick.Stop()
+				return
+			}
+			go e.inner()
+		case <-e.tick.C:
+			e.tick.Reset(e.lookAround())
+		case <-cancelled:
+			cancelled = nil
+			e.askStop(ctx.Err())
+		}
+	}
+}
+
+// runInner is the inner goroutine.
+func (e *Engine) runInner() {
+	done := false
+	defer func() { e.innerEnd <- done }()
+	switch e.work {
+	case workStep:
+		e.stepOnce()
+	case workRun:
+		e.loop()
+	case workFinish:
+		e.finish()
+	}
+	done = true
+}
+
+// period is how often the supervisor looks.
+func (e *Engine) period() time.Duration {
+	return min(deadlockWait, max(e.cfg.Watchdog/4, time.Millisecond))
+}
+
+// lookAround is the watchdog: it reports a callback that takes too long and wakes goroutines
+// that may wait for themselves. It answers when to look again.
+func (e *Engine) lookAround() time.Duration {
+	what, ran, report := e.watch.look(e.clock.now())
+	if ran >= int64(deadlockWait) {
+		e.door.nudge()
+	}
+	if report {
+		// A log handler that calls Spawn waits for a Logic that may wait for this goroutine:
+		// it has to notice by itself.
+		e.door.watched.Store(false)
+		e.reportOverrun(what, time.Duration(ran), caller.Stacks(e.id))
+		e.door.watched.Store(true)
+	}
+	next := e.period()
+	if left := e.cfg.Watchdog - time.Duration(ran); ran > 0 && left >= 0 {
+		next = min(next, left+1) // to the point, so that what lasts a little too long is seen, too
+	}
+	return next
+}
+
+// rest lets other goroutines run, once a frame: those that Logic woke sit in the queue of its
+// own processor.
+func (e *Engine) rest() {
+	if !e.rested {
+		e.rested = true
+		runtime.Gosched()
+		e.last = e.clock.now()
+	}
+}
+
+// sleepFor waits; false if the engine is to stop.
+func (e *Engine) sleepFor(wait int64) bool {
+	if e.sleep == nil {
+		e.sleep = time.NewTimer(time.Duration(wait))
+	} else {
+		e.sleep.Reset(time.Duration(wait))
+	}
+	select {
+	case <-e.sleep.C:
+		e.last = e.clock.now()
+		return true
+	case <-e.stop:
+		e.sleep.Stop()
+		return false
+	}
+}

@@ -1,0 +1,259 @@
+package logic
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/airlock-ecs/airlock/internal/caller"
+	"github.com/airlock-ecs/airlock/registry"
+)
+
+// mode is what the engine is doing. It goes from idle to stepping and back, from idle to
+// running and on to ending, and ends once.
+type mode uint8
+
+const (
+	modeIdle mode = iota
+	modeStepping
+	modeRunning
+	modeEnding // somebody answers what is left
+	modeEnded
+)
+
+// Run is the Logic loop: Config.Rate frames a second until Stop, the end of ctx, or, without
+// an OnError, a panic of a system. A late engine catches up by at most 5 frames and counts
+// the rest in Stats.DroppedFrames. When Run returns, the engine has ended.
+//
+// It returns nil after Stop, the context's error after its end, the panics as
+// *registry.PanicError.
+//
+// Errors: ErrStopped after Stop; registry.ErrRunning during another Run or Step;
+// ErrWouldDeadlock inside a callback.
+// Concurrency: any goroutine. Allocates: not in a steady frame.
+func (e *Engine) Run(ctx context.Context) error {
+	if err := e.begin(modeRunning); err != nil {
+		return err
+	}
+	if err := e.core.Enter(true); err != nil {
+		e.release()
+		return fmt.Errorf("logic: run: %w", err)
+	}
+	if err := ctx.Err(); err != nil {
+		e.askStop(err)
+	}
+	e.last = e.clock.now()
+	e.schedule = newSchedule(e.cfg.Rate, e.last)
+	e.supervise(ctx, workRun)
+	e.core.Leave()
+	e.conclude()
+	return errors.Join(append(e.fatal, e.cause)...) // nobody writes them any more
+}
+
+// Step runs one frame: for tests, and for engines embedded in someone's own loop. It returns
+// the panics of the frame's systems as *registry.PanicError.
+//
+// Errors: ErrStopped after Stop; registry.ErrRunning during Run or another Step;
+// ErrWouldDeadlock inside a callback.
+// Concurrency: any goroutine. Allocates: not in a steady frame.
+func (e *Engine) Step() error {
+	if err := e.begin(modeStepping); err != nil {
+		return err
+	}
+	if err := e.core.Enter(false); err != nil {
+		e.release()
+		return fmt.Errorf("logic: step: %w", err)
+	}
+	e.supervise(nil, workStep)
+	err := errors.Join(e.stepper.failures...)
+	e.core.Leave()
+	e.release()
+	return err
+}
+
+// Stop ends the engine and waits for that: the frame in progress completes, Run returns,
+// whoever still waits is answered with ErrStopped, deferred operations by OnError, and the
+// registry is free for another engine. A second call is harmless. Inside a callback Stop
+// returns at once and takes effect after the frame. The error is always nil.
+//
+// Concurrency: any goroutine. Allocates: no.
+func (e *Engine) Stop() error {
+	e.askStop(nil)
+	select {
+	case <-e.ended:
+		return nil
+	default:
+	}
+	if e.inside() {
+		return nil
+	}
+	<-e.ended
+	return nil
+}
+
+// Shutdown is Stop with a bound. If ctx ends first, the engine goes on stopping, and the
+// error, the context's, says whose callback keeps Logic, with its stack.
+//
+// Errors: the context's; ErrWouldDeadlock inside a callback, where it does nothing.
+// Concurrency: any goroutine. Allocates: no.
+func (e *Engine) Shutdown(ctx context.Context) error {
+	if e.inside() {
+		return fmt.Errorf("logic: shutdown: %w", ErrWouldDeadlock)
+	}
+	e.askStop(nil)
+	select {
+	case <-e.ended:
+		return nil
+	default:
+	}
+	select {
+	case <-e.ended:
+		return nil
+	case <-ctx.Done():
+	}
+	what, _, _ := e.watch.look(e.clock.now())
+	if what == "" {
+		return fmt.Errorf("logic: shutdown: %w", ctx.Err())
+	}
+	return fmt.Errorf("logic: shutdown: %w: waiting for %s:\n%s", ctx.Err(), what, caller.Stacks(e.id))
+}
+
+// stopAsked reports whether the engine stops or has stopped.
+func (e *Engine) stopAsked() bool { return e.stopping.Load() }
+
+// begin takes an idle engine into a mode.
+func (e *Engine) begin(m mode) error {
+	e.mu.Lock()
+	idle := e.mode == modeIdle
+	if idle {
+		e.mode = m
+	}
+	e.mu.Unlock()
+	switch {
+	case idle:
+		return nil
+	case e.stopAsked():
+		return ErrStopped
+	case e.inside():
+		return ErrWouldDeadlock
+	}
+	return fmt.Errorf("logic: %w", registry.ErrRunning)
+}
+
+// release makes the engine idle again, or ends it if a stop was asked for meanwhile.
+func (e *Engine) release() {
+	e.mu.Lock()
+	end := e.stopAsked()
+	if end {
+		e.mode = modeEnding
+	} else {
+		e.mode = modeIdle
+	}
+	e.mu.Unlock()
+	if end {
+		e.windUp()
+	}
+}
+
+// askStop lets nobody in any more and answers everybody at the door; the rest is done by
+// whoever runs Logic, or here if nobody does. The first cause stands.
+func (e *Engine) askStop(cause error) {
+	e.mu.Lock()
+	first := !e.stopAsked()
+	idle := e.mode == modeIdle
+	if first {
+		e.cause = cause
+		e.stopping.Store(true)
+		close(e.stop)
+	}
+	if idle {
+		e.mode = modeEnding
+	}
+	e.mu.Unlock()
+	if first {
+		e.door.shut()
+	}
+	if idle {
+		go e.windUp() // not here: OnError may take its time, and Shutdown has a bound
+	}
+}
+
+// windUp ends an engine that has no Run.
+func (e *Engine) windUp() {
+	e.supervise(nil, workFinish)
+	e.conclude()
+}
+
+// conclude gives the registry back. Everything is answered by now.
+func (e *Engine) conclude() {
+	e.core.Detach()
+	e.mu.Lock()
+	e.mode = modeEnded
+	e.mu.Unlock()
+	close(e.ended)
+}
+
+// stepOnce is one Step on the inner goroutine.
+func (e *Engine) stepOnce() {
+	if !e.stepper.midFrame() {
+		e.last = e.clock.now()
+	}
+	e.runFrame()
+}
+
+// loop is Run on the inner goroutine.
+func (e *Engine) loop() {
+	for e.stepper.midFrame() || e.pace() {
+		e.runFrame()
+	}
+	e.finish()
+}
+
+// pace waits until the next frame is due; false when the engine is to stop.
+func (e *Engine) pace() bool {
+	if e.stopAsked() {
+		return false
+	}
+	wait, dropped := e.schedule.due(e.last)
+	if dropped > 0 {
+		e.overdue.Add(dropped)
+	}
+	if wait <= 0 {
+		e.rest() // a Logic that never sleeps must not starve who shares its processor
+		return true
+	}
+	return e.sleepFor(wait)
+}
+
+// finish answers the operations that will not run. When user code exits in the middle, the
+// next inner goroutine goes on.
+func (e *Engine) finish() {
+	e.backlog.add(&e.door, &e.lanes)
+	for b := e.backlog.front(); b != nil; b = e.backlog.front() {
+		for b.hasOps(&e.lanes) {
+			e.dropped = append(e.dropped, b.take())
+		}
+		e.backlog.pop()
+	}
+	for _, run := range e.lanes.shut(nil) {
+		e.dropped = append(e.dropped, run...)
+	}
+	for len(e.dropped) > 0 {
+		o := e.dropped[0]
+		e.dropped[0] = op{}
+		e.dropped = e.dropped[1:]
+		e.queue.give()
+		switch {
+		case o.ticket != nil:
+			o.ticket.finish(ErrStopped)
+		case e.cfg.OnError != nil:
+			e.report(fmt.Errorf("logic: a deferred operation did not run: %w", ErrStopped))
+		default:
+			e.unheard++
+		}
+	}
+	if n := e.unheard; n > 0 {
+		e.unheard = 0
+		e.report(fmt.Errorf("logic: %d deferred operations did not run: %w", n, ErrStopped))
+	}
+}

@@ -1,0 +1,5 @@
+//go:build !race
+
+package logic_test
+
+const raceEnabled = false

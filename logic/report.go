@@ -1,0 +1,62 @@
+package logic
+
+import (
+	"context"
+	"log/slog"
+	"runtime/debug"
+	"time"
+
+	"github.com/airlock-ecs/airlock/internal/caller"
+)
+
+var (
+	onErrorName = "OnError"
+	loggerName  = "Logger"
+)
+
+// report hands a failure that has no caller to OnError, or without one to the log.
+func (e *Engine) report(err error) {
+	if e.cfg.OnError == nil {
+		e.log(slog.LevelError, "operation failed", slog.Any("error", err))
+		return
+	}
+	e.outward(&onErrorName, func() { e.cfg.OnError(err) })
+}
+
+// reportOverrun logs a callback that outlasts the watchdog, with its stack if that is known.
+func (e *Engine) reportOverrun(what string, ran time.Duration, stack string) {
+	attrs := []slog.Attr{
+		slog.String("callback", what),
+		slog.Duration("running", ran),
+		slog.Duration("watchdog", e.cfg.Watchdog),
+		slog.Uint64("frame", e.FrameNumber()),
+	}
+	if stack != "" {
+		attrs = append(attrs, slog.String("stack", stack))
+	}
+	e.log(slog.LevelWarn, "callback overran the watchdog", attrs...)
+}
+
+// log writes one line. A log handler is a stranger's code: it counts as a callback, and its
+// panic ends with it, since there is nowhere left to report that to.
+func (e *Engine) log(level slog.Level, message string, attrs ...slog.Attr) {
+	defer func() { _ = recover() }()
+	caller.Within(e.id, func() {
+		e.cfg.Logger.LogAttrs(context.Background(), level, "airlock: "+message, attrs...)
+	})
+}
+
+// outward calls the user's OnError as a callback, so that what it calls on the engine is
+// answered and not waited for. Its panic goes to the log.
+func (e *Engine) outward(what *string, fn func()) {
+	if e.watch.since.Load() == 0 { // else it is part of the callback in progress
+		e.watch.begin(e.clock.now(), what)
+		defer e.watch.clear()
+	}
+	defer func() {
+		if v := recover(); v != nil {
+			e.log(slog.LevelError, *what+" panicked", slog.Any("panic", v), slog.String("stack", string(debug.Stack())))
+		}
+	}()
+	caller.Within(e.id, fn)
+}

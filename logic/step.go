@@ -1,0 +1,248 @@
+package logic
+
+import (
+	"math"
+	"runtime/debug"
+
+	"github.com/airlock-ecs/airlock/registry"
+)
+
+// stage is how far a frame has come.
+type stage uint8
+
+const (
+	stageBegin   stage = iota // between frames
+	stageWishes               // the window is open: what systems and observers put off
+	stageCollect              // who waits now is served in this window, who comes later is not
+	stageServe                // operations and callers
+	stageClose                // the window closes
+	stageEvents               // observers hear of the window
+	stageSystems              // phase by phase
+	stageLate                 // observers hear of the phases
+	stagePublish
+	stageReport // what failed
+)
+
+// shell is what the core asks of the world around it: whatever has a clock, a goroutine or a
+// queue. A replay answers from a record.
+type shell interface {
+	// systems gives what was registered and removed since the last call, oldest first; the
+	// slice is valid until the next call.
+	systems() []systemChange
+	// peers gives who joined and left since the last call, likewise.
+	peers() []peerChange
+	// collect takes over what waits for the window; serve serves it. If serve is left by
+	// runtime.Goexit it is called again and goes on behind the operation that exited.
+	collect()
+	serve()
+	// entering and left frame a piece of user code, for the watchdog. leftUntimed is left for
+	// what is nothing in a steady frame: it saves the reading of a clock, and only the supervisor
+	// sees an overrun. phaseBegins comes before the
+	// first system of a phase.
+	phaseBegins()
+	entering(what *string)
+	left()
+	leftUntimed()
+	// exited takes the exit of an observer or of an operation it put off; failed takes the
+	// panic of a system.
+	exited(error)
+	failed(error)
+}
+
+// stepper is the pure core of the engine: it runs frames on plain inputs, without a clock, a
+// goroutine or a random source. What a frame has done so far is data (a stage and cursors), so
+// when the goroutine that runs it is ended by runtime.Goexit in user code, another one calls
+// step and goes on behind the culprit.
+//
+// All of it belongs to Logic.
+type stepper struct {
+	core        *registry.Core
+	shell       shell
+	delta       float64
+	localWindow int // frames; negative: manual
+	netWindow   int // frames, while no peer was ever added; 0 or negative: manual
+
+	stage    stage
+	phase    Phase
+	next     int // the next system of phase
+	reported int // of failures
+
+	phases   [phaseCount][]*System // in the order in which their registration was served
+	peerage  peerage
+	frame    *Frame // of the frame in progress, from stageEvents on
+	block    []Frame
+	failures []error // panics of this frame's systems
+
+	current    *System // the system that runs
+	runCurrent func()  // runs it; made once, so that a steady frame allocates nothing
+}
+
+func (s *stepper) init() {
+	s.runCurrent = func() { s.current.fn(s.frame) }
+}
+
+// midFrame reports whether a frame has begun and not ended.
+func (s *stepper) midFrame() bool { return s.stage != stageBegin }
+
+// step runs one frame to its end, or goes on with the one that was left in the middle.
+func (s *stepper) step() {
+	for {
+		switch s.stage {
+		case stageBegin:
+			s.begin()
+			s.core.OpenWindow()
+			s.register()
+		case stageWishes:
+			s.watched(&wishesName, s.core.RunWishes)
+		case stageCollect:
+			s.shell.collect()
+		case stageServe:
+			s.shell.serve()
+		case stageClose:
+			s.core.CloseWindow()
+			s.openFrame()
+		case stageEvents:
+			s.watched(&observersName, s.core.Deliver)
+		case stageSystems:
+			s.systems()
+		case stageLate:
+			s.watched(&observersName, s.core.Deliver)
+		case stagePublish:
+			s.core.Boundary()
+			s.core.EndFrame()
+			s.frame = nil
+			s.phase, s.next = 0, 0
+		case stageReport:
+			s.report()
+			s.stage = stageBegin
+			return
+		}
+		s.stage++
+	}
+}
+
+var (
+	wishesName    = "deferred operations of systems and observers"
+	observersName = "observers"
+)
+
+// watched runs a part of the core that calls user code. The core reports what panics there;
+// an exit it cannot see, and the call after it goes on behind the one that exited.
+func (s *stepper) watched(what *string, part func()) {
+	returned := false
+	s.shell.entering(what)
+	defer func() {
+		s.shell.leftUntimed()
+		if !returned {
+			s.shell.exited(&registry.PanicError{Value: registry.ErrGoexit, Where: *what, Frame: s.core.FrameNumber()})
+		}
+	}()
+	part()
+	returned = true
+}
+
+// begin is the top of a frame up to the window: the dead are buried and indices come back.
+func (s *stepper) begin() {
+	clear(s.failures)
+	s.failures, s.reported = s.failures[:0], 0
+
+	now := s.core.Advance()
+	s.core.DrainDestroys()
+	// Who joins does so between the drain and the burial: what dies after AddPeer returned is
+	// never buried in a frame before the one in which the peer begins to count.
+	changes := s.shell.peers()
+	s.peerage.join(changes, now)
+	s.core.ProcessDestructions()
+	s.peerage.part(changes)
+
+	if s.localWindow >= 0 && now >= uint64(s.localWindow) {
+		s.core.ConfirmLocal(now - uint64(s.localWindow))
+	}
+	switch through, ok := s.peerage.acknowledged(); {
+	case ok:
+		s.core.ConfirmNet(through)
+	case s.netWindow > 0 && now >= uint64(s.netWindow):
+		s.core.ConfirmNet(now - uint64(s.netWindow))
+	}
+}
+
+// register serves the registrations and removals of systems.
+func (s *stepper) register() {
+	for _, c := range s.shell.systems() {
+		list := &s.phases[c.system.phase]
+		if c.remove {
+			*list = without(*list, c.system)
+		} else {
+			*list = append(*list, c.system)
+		}
+	}
+}
+
+// frameBlock is how many frame tokens are made at once: a fresh one a frame then costs no
+// allocation that testing.AllocsPerRun can count, and 16 bytes.
+const frameBlock = 64
+
+// openFrame cuts this frame's token. Tokens are never reused: one kept too long has expired.
+func (s *stepper) openFrame() {
+	if len(s.block) == 0 {
+		s.block = make([]Frame, frameBlock)
+	}
+	s.frame = &s.block[0]
+	s.block = s.block[1:]
+	*s.frame = Frame{Frame: s.core.NewFrame(), Delta: s.delta}
+}
+
+// systems runs the phases, each behind a boundary. The cursor moves before the call: a system
+// that exits is not run again.
+func (s *stepper) systems() {
+	for ; s.phase < phaseCount; s.phase, s.next = s.phase+1, 0 {
+		list := s.phases[s.phase]
+		if len(list) > 0 && s.next == 0 {
+			s.core.Boundary()
+			s.shell.phaseBegins()
+		}
+		for s.next < len(list) {
+			s.current = list[s.next]
+			s.next++
+			s.call()
+		}
+	}
+	s.current = nil
+}
+
+// call runs the current system. A panic ends the system, not the frame.
+func (s *stepper) call() {
+	returned := false
+	s.shell.entering(&s.current.name)
+	defer func() {
+		s.shell.left()
+		if !returned {
+			s.fail(recover())
+		}
+	}()
+	s.core.System(s.current.name, s.runCurrent)
+	returned = true
+}
+
+// fail notes a panic of the current system, or with a nil value its exit.
+func (s *stepper) fail(value any) {
+	failure := &registry.PanicError{Value: value, Where: s.current.name, Frame: s.core.FrameNumber()}
+	if value == nil {
+		failure.Value = registry.ErrGoexit
+	} else {
+		failure.Stack = debug.Stack()
+	}
+	s.failures = append(s.failures, failure)
+}
+
+// report hands out what failed, each once, even if its receiver exits.
+func (s *stepper) report() {
+	for s.reported < len(s.failures) {
+		err := s.failures[s.reported]
+		s.reported++
+		s.shell.failed(err)
+	}
+}
+
+// everything is a frame that all frames are before.
+const everything = math.MaxUint64
