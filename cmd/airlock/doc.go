@@ -1,0 +1,8 @@
+// Command airlock runs the programs that show the engine at work.
+//
+//	airlock arena [--port N] [--bots N] [--rate HZ] [--for D] [--seed N]
+//	airlock version
+//
+// Exit status: 0 when everything went well, 1 when the program failed, 2 for a command line
+// that cannot be run. Each failure is one sentence on standard error.
+package main

@@ -1,0 +1,116 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"runtime"
+	"runtime/debug"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/alecthomas/kong"
+
+	"github.com/airlock-ecs/airlock/examples/arena"
+)
+
+const (
+	exitFailed = 1
+	exitUsage  = 2
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	// The first signal ends ctx, and gives the next one its usual effect: it kills.
+	context.AfterFunc(ctx, stop)
+	os.Exit(run(ctx, os.Args[1:], os.Stdout, os.Stderr))
+}
+
+type commands struct {
+	Arena   arenaCommand   `cmd:"" help:"Run the arena, a small game server full of bots that you can join with nc."`
+	Version versionCommand `cmd:"" help:"Print the version."`
+}
+
+// run is the whole command as a function: it ends when ctx does, and returns the exit status.
+func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	exit := -1 // what kong wanted to exit with: after --help
+	parser, err := kong.New(&commands{},
+		kong.Name("airlock"),
+		kong.Description("An embeddable ECS registry engine, and programs that show it at work."),
+		kong.Writers(stdout, stderr),
+		kong.Exit(func(code int) { exit = max(exit, code) }),
+		kong.BindTo(ctx, (*context.Context)(nil)),
+		kong.BindTo(stdout, (*io.Writer)(nil)),
+	)
+	if err != nil {
+		fmt.Fprintln(stderr, "airlock:", err)
+		return exitFailed
+	}
+	chosen, err := parser.Parse(args)
+	switch {
+	case exit >= 0:
+		return exit
+	case err != nil:
+		fmt.Fprintf(stderr, "airlock: %v (airlock --help shows what there is)\n", err)
+		return exitUsage
+	}
+	err = chosen.Run()
+	switch {
+	case err == nil:
+		return 0
+	case errors.Is(err, arena.ErrConfig):
+		fmt.Fprintf(stderr, "airlock: %v\n", err)
+		return exitUsage
+	case errors.Is(err, arena.ErrPortInUse):
+		fmt.Fprintf(stderr, "airlock: %v; stop it, or choose a port with --port (0 picks a free one)\n", err)
+		return exitFailed
+	}
+	fmt.Fprintf(stderr, "airlock: %v\n", strings.ReplaceAll(err.Error(), "\n", "; "))
+	return exitFailed
+}
+
+type arenaCommand struct {
+	Port int           `default:"7700" help:"Loopback TCP port to listen on; 0 picks a free one."`
+	Bots int           `default:"64" help:"Clients that play by themselves, over real sockets."`
+	Rate int           `default:"60" help:"Frames a second, 1 to 1000."`
+	For  time.Duration `placeholder:"10s" help:"Stop after this time; without it, Ctrl-C stops the arena."`
+	Seed uint64        `default:"1" help:"Where players appear and what bots do."`
+}
+
+func (c *arenaCommand) Run(ctx context.Context, stdout io.Writer) error {
+	if c.Rate < 1 || c.Rate > arena.MaxRate { // to the library 0 means 60
+		return fmt.Errorf("%w: --rate must be between 1 and %d frames a second, not %d", arena.ErrConfig, arena.MaxRate, c.Rate)
+	}
+	if c.For < 0 {
+		return fmt.Errorf("%w: --for must not be negative, but it is %v", arena.ErrConfig, c.For)
+	}
+	server, err := arena.New(arena.Config{Port: c.Port, Bots: c.Bots, Rate: c.Rate, Seed: c.Seed, Out: stdout})
+	if err != nil {
+		return err
+	}
+	if c.For > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, c.For)
+		defer cancel()
+		fmt.Fprintf(stdout, "this stops in %v, or with Ctrl-C\n", c.For)
+	} else {
+		fmt.Fprintln(stdout, "Ctrl-C stops this; a second one does not wait")
+	}
+	_, err = server.Run(ctx)
+	return err
+}
+
+type versionCommand struct{}
+
+func (versionCommand) Run(stdout io.Writer) error {
+	version := "(unknown)"
+	if info, ok := debug.ReadBuildInfo(); ok {
+		version = info.Main.Version
+	}
+	_, err := fmt.Fprintf(stdout, "airlock %s %s %s/%s\n", version, runtime.Version(), runtime.GOOS, runtime.GOARCH)
+	return err
+}

@@ -1,0 +1,122 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func command(ctx context.Context, args ...string) (code int, stdout, stderr string) {
+	var out, errs bytes.Buffer
+	code = run(ctx, args, &out, &errs)
+	return code, out.String(), errs.String()
+}
+
+func TestAWrongCommandLineIsOneSentenceAndExitStatus2(t *testing.T) {
+	for args, want := range map[string]string{
+		"":                         "arena",
+		"arean":                    "arean",
+		"arena --bogus":            "--bogus",
+		"arena extra":              "extra",
+		"arena --bots many":        "many",
+		"arena --bots":             "--bots",
+		"arena --bots=-1":          "bots must be between 0 and 1000, not -1",
+		"arena --bots -1":          "--bots",
+		"arena --bots 1001":        "bots must be between 0 and 1000, not 1001",
+		"arena --rate 0":           "rate must be between 1 and 1000",
+		"arena --rate=-60":         "rate must be between 1 and 1000",
+		"arena --rate 1001":        "rate must be between 1 and 1000",
+		"arena --rate 59.94":       "59.94",
+		"arena --port 65536":       "port must be between 0 and 65535",
+		"arena --port=-1":          "port must be between 0 and 65535",
+		"arena --for soon":         "soon",
+		"arena --for=-1s":          "--for must not be negative",
+		"arena --seed=-1":          "--seed",
+		"version now":              "now",
+		"version --port 1":         "--port",
+		"arena --rate 60 --rate x": "x",
+	} {
+		code, stdout, stderr := command(t.Context(), strings.Fields(args)...)
+		assert.Equal(t, exitUsage, code, args)
+		assert.Empty(t, stdout, args)
+		assert.Contains(t, stderr, want, args)
+		assert.Regexp(t, `^airlock: [^\n]+\n$`, stderr, args)
+	}
+}
+
+func TestHelpAndVersionAreNoFailure(t *testing.T) {
+	for args, want := range map[string]string{
+		"--help":       "arena",
+		"arena --help": "--bots",
+		"version":      "airlock ",
+	} {
+		code, stdout, stderr := command(t.Context(), strings.Fields(args)...)
+		assert.Zero(t, code, args)
+		assert.Contains(t, stdout, want, args)
+		assert.Empty(t, stderr, args)
+	}
+}
+
+func TestForEndsByItselfWithTotals(t *testing.T) {
+	code, stdout, stderr := command(t.Context(), "arena", "--for", "1500ms", "--port", "0", "--bots", "8")
+	assert.Zero(t, code)
+	assert.Empty(t, stderr)
+	assert.Contains(t, stdout, "nc 127.0.0.1 ")
+	assert.Contains(t, stdout, "handshake wait")
+	var frames, spawned, players, arrows, live, destroyed int
+	var elapsed string
+	_, sums, _ := strings.Cut(stdout, "totals: ")
+	_, err := fmt.Sscanf(sums, "%d frames in %s spawned %d (%d players, %d arrows) = live %d + destroyed %d;", &frames, &elapsed, &spawned, &players, &arrows, &live, &destroyed)
+	require.NoError(t, err, stdout)
+	assert.Positive(t, frames)
+	assert.GreaterOrEqual(t, players, 8)
+	assert.Equal(t, spawned, players+arrows)
+	assert.Equal(t, spawned, live+destroyed)
+}
+
+func TestAnInterruptEndsTheArenaWithStatus0(t *testing.T) {
+	ctx, interrupt := context.WithCancel(t.Context())
+	out, in := io.Pipe()
+	code := make(chan int)
+	var stderr bytes.Buffer
+	go func() {
+		defer in.Close()
+		code <- run(ctx, []string{"arena", "--port", "0", "--bots", "2"}, in, &stderr)
+	}()
+	seen := make([]byte, 0, 4096)
+	for buf := make([]byte, 256); !bytes.Contains(seen, []byte("handshake wait")); {
+		n, err := out.Read(buf)
+		require.NoError(t, err)
+		seen = append(seen, buf[:n]...)
+	}
+	interrupt()
+	go io.Copy(io.Discard, out)
+	select {
+	case got := <-code:
+		assert.Zero(t, got, stderr.String())
+	case <-time.After(20 * time.Second):
+		t.Fatal("the arena does not end")
+	}
+}
+
+func TestAPortInUseIsOneSentenceAndExitStatus1(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer l.Close()
+	_, port, _ := net.SplitHostPort(l.Addr().String())
+	code, stdout, stderr := command(t.Context(), "arena", "--port", port)
+	assert.Equal(t, exitFailed, code)
+	assert.Empty(t, stdout)
+	assert.Equal(t, "airlock: another program listens on 127.0.0.1:"+port+"; stop it, or choose a port with --port (0 picks a free one)\n", stderr)
+}

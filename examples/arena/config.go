@@ -1,0 +1,62 @@
+package arena
+
+import (
+	"errors"
+	"fmt"
+	"io"
+)
+
+const (
+	// MaxBots is the largest number of bots: each costs this process two file descriptors.
+	MaxBots = 1000
+	// MaxRate is the highest frame rate, in frames a second.
+	MaxRate = 1000
+)
+
+// ErrConfig and ErrPortInUse tell what New could not accept. The error's own text is one
+// sentence for whoever chose the value.
+var (
+	ErrConfig    = errors.New("arena: bad configuration")
+	ErrPortInUse = errors.New("arena: port in use")
+)
+
+// Config says what a Server does. The zero value works: a free port, no bots, no output.
+type Config struct {
+	Port int       // loopback TCP port; 0 picks a free one
+	Bots int       // clients that play by themselves, over real sockets; up to MaxBots
+	Rate int       // frames a second, up to MaxRate; 0 means 60
+	Seed uint64    // of where players appear and of what bots do
+	Out  io.Writer // status lines and totals; nil means nobody reads them
+}
+
+// refusal is a sentence for a person and a sentinel for a program.
+type refusal struct {
+	kind     error
+	sentence string
+}
+
+func (e *refusal) Error() string { return e.sentence }
+func (e *refusal) Unwrap() error { return e.kind }
+
+// complete checks c and fills in what it leaves open.
+func (c Config) complete() (Config, error) {
+	for _, f := range []struct {
+		what             string
+		value, low, high int
+	}{
+		{"port", c.Port, 0, 65535},
+		{"number of bots", c.Bots, 0, MaxBots},
+		{"rate", c.Rate, 0, MaxRate},
+	} {
+		if f.value < f.low || f.value > f.high {
+			return c, &refusal{ErrConfig, fmt.Sprintf("the %s must be between %d and %d, not %d", f.what, f.low, f.high, f.value)}
+		}
+	}
+	if c.Rate == 0 {
+		c.Rate = 60
+	}
+	if c.Out == nil {
+		c.Out = io.Discard
+	}
+	return c, nil
+}
