@@ -28,8 +28,11 @@ stage = @echo "== $(1)"; start=$$(date +%s); \
 help: ## lists the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
 
+# Built first and put in the place of the recipe's shell, so that Ctrl-C and SIGTERM reach the
+# server itself and it can end cleanly: under "go run" a killed make leaves it behind.
 run: ## runs the arena: a server, 64 bots, and a port to join by hand
-	go run ./cmd/airlock arena $(ARGS)
+	@mkdir -p bin && go build -o bin/airlock ./cmd/airlock
+	@exec bin/airlock arena $(ARGS)
 
 test: fmt vet lint unit race debug fuzz-short ## runs every check: the command CI runs
 

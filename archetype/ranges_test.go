@@ -103,7 +103,7 @@ func TestSlabBlocksAreZeroAlignedAndReused(t *testing.T) {
 		next := byte(0)
 		t.Repeat(map[string]func(*rapid.T){
 			"alloc": func(t *rapid.T) {
-				size := uintptr(rapid.OneOf(rapid.IntRange(1, 5000), rapid.IntRange(1, 200_000)).Draw(t, "size"))
+				size := uintptr(rapid.OneOf(rapid.IntRange(1, 5000), rapid.IntRange(1, 100_000)).Draw(t, "size"))
 				p, lo := s.Alloc(size)
 				require.Zero(t, uintptr(p)%64)
 				next = next%255 + 1

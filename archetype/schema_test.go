@@ -165,7 +165,7 @@ func TestSplitFlattensStructsAndKeepsArrays(t *testing.T) {
 		inner
 		Name string
 		Grid [4]int16
-		none struct{}
+		_    struct{}
 		tail struct{ deep struct{ Z uint8 } }
 	}
 	s := archetype.NewSchema()

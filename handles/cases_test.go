@@ -208,11 +208,14 @@ func firstAndLastName(t *testing.T) {
 		assert.Equal(t, n.Stats().Pending, n.ConfirmThrough(0))
 		assert.NoError(t, n.Verify())
 	}
-	g := handles.NewGlobalsAt(math.MaxUint32, 0, 1)
+	g := handles.NewGlobalsAt(math.MaxUint32, 0, math.MaxUint32)
 	assert.EqualValues(t, 1, g.Issue(0))
 	assert.EqualValues(t, math.MaxUint32, g.Issue(math.MaxUint32))
-	assert.Equal(t, handles.NewGlobal(math.MaxUint32, 1), g.Handle(math.MaxUint32))
+	assert.Equal(t, handles.NewGlobal(math.MaxUint32, math.MaxUint32), g.Handle(math.MaxUint32))
 	assert.EqualValues(t, 2, g.Issue(math.MaxUint32))
+	g.Free(math.MaxUint32)
+	assert.Zero(t, g.Generation(math.MaxUint32))
+	assert.NoError(t, g.Verify())
 }
 
 func nothingComesBackUnconfirmed(t *testing.T, past bool) {

@@ -176,14 +176,13 @@ func (g *Globals) Verify() error {
 		return fmt.Errorf("globals: burned: %w", err)
 	}
 	issued, retired := 0, 0
-	for i := uint64(0); i < uint64(len(g.used.words))*64; i++ {
-		index := uint32(i)
+	for index := range g.used.around() {
 		used, free, burned := g.used.has(index), g.free.Has(index), g.burned.Has(index)
 		gone := g.ended.Get(index) == retiredMark
 		switch {
 		case used && (index == 0 || index > g.limit):
 			return fmt.Errorf("globals: index %d was issued, the limit is %d", index, g.limit)
-		case !used && (free || burned || g.ended.Get(index) != 0 || i < g.fresh && i > 0):
+		case !used && (free || burned || g.ended.Get(index) != 0 || index > 0 && uint64(index) < g.fresh):
 			return fmt.Errorf("globals: index %d has a past, and was never issued", index)
 		case free && burned, gone && (free || burned):
 			return fmt.Errorf("globals: index %d: free %t, burned %t, retired %t", index, free, burned, gone)
@@ -193,6 +192,13 @@ func (g *Globals) Verify() error {
 			retired++
 		case used && !free && !burned:
 			issued++
+		}
+	}
+	for _, set := range []*bitset.Set{&g.free, &g.burned} {
+		for i, ok := set.First(); ok; i, ok = set.Next(i + 1) {
+			if !g.used.has(i) {
+				return fmt.Errorf("globals: index %d is free again, and was never issued", i)
+			}
 		}
 	}
 	if issued != g.issued || retired != g.retired {

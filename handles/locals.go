@@ -53,16 +53,17 @@ type Locals struct {
 
 	// What reservers have done: each adds after its claim; the owner adds it up in Stats, and the
 	// sum is exact while nobody is inside Reserve.
-	reservedUsed  atomic.Int64 // claims of free indices
-	reservedFresh atomic.Int64 // claims of fresh and burned ones
+	reservedUsed   atomic.Int64 // claims of free indices
+	reservedUnused atomic.Int64 // claims of fresh and burned ones
 }
 
 // tally counts the owner's deeds.
 type tally struct {
-	claimed int // by Issue
-	ended   int // by Free and Unissue
-	freed   int // names that became free, less those that Issue claimed
-	retired int
+	claimedUsed   int // by Issue, of free indices
+	claimedUnused int // by Issue, of fresh and burned ones
+	ended         int // by Free and Unissue
+	freed         int // names that became free
+	retired       int
 }
 
 // NewLocals makes an empty space.
@@ -124,8 +125,7 @@ func (l *Locals) Issue(place uint32) (Local, bool) {
 		word := &l.words.pages[name.Index()>>pageBits].Load()[name.Index()%pageSize]
 		if old := word.Load(); old>>placeBits == life(name.Generation()-1, Dying) &&
 			word.CompareAndSwap(old, uint64(MakeWord(name.Generation(), Alive, place))) {
-			l.counts.claimed++
-			l.counts.freed--
+			l.counts.claimedUsed++
 			return name, true
 		}
 	}
@@ -133,35 +133,34 @@ func (l *Locals) Issue(place uint32) (Local, bool) {
 }
 
 func (l *Locals) issueSlow(place uint32) (Local, bool) {
-	name, used, ok := l.nextUsed(place)
-	if !ok {
-		name, ok = l.nextUnused(place)
+	if l.comeback || l.recycles.head != l.recycles.confirmed {
+		if name, ok := l.nextUsed(place); ok {
+			l.counts.claimedUsed++
+			return name, true
+		}
 	}
-	if !ok {
-		return 0, false
+	name, ok := l.nextUnused(place)
+	if ok {
+		l.counts.claimedUnused++
 	}
-	l.counts.claimed++
-	if used {
-		l.counts.freed--
-	}
-	return name, true
+	return name, ok
 }
 
 // nextUsed claims an index that was used before.
-func (l *Locals) nextUsed(place uint32) (name Local, used, ok bool) {
+func (l *Locals) nextUsed(place uint32) (Local, bool) {
 	if l.comeback {
 		if name, ok := l.takeBack(&l.returned, Alive, place); ok {
-			return name, true, true
+			return name, true
 		}
 		l.comeback = false
 	}
 	for {
 		e, ok := l.recycles.next()
 		if !ok {
-			return 0, false, false
+			return 0, false
 		}
 		if l.claim(Local(e), Alive, place) { // else a reserver was here
-			return Local(e), true, true
+			return Local(e), true
 		}
 	}
 }
@@ -201,13 +200,13 @@ func (l *Locals) Reserve() (Local, bool) {
 		return Local(e), true
 	}
 	if name, ok := l.takeBack(&l.burned, Reserved, NoPlace); ok {
-		l.reservedFresh.Add(1)
+		l.reservedUnused.Add(1)
 		return name, true
 	}
 	for index := l.freshHint.Load(); index <= l.limit; index++ {
 		if l.claimFresh(uint32(index), Reserved, NoPlace) {
 			raise(&l.freshHint, index+1)
-			l.reservedFresh.Add(1)
+			l.reservedUnused.Add(1)
 			return NewLocal(uint32(index), l.generation.first), true
 		}
 	}
@@ -272,6 +271,12 @@ func (l *Locals) Publish() {
 	l.fresh = max(l.fresh, min(l.freshHint.Load(), l.limit+1))
 }
 
+// Highest is the highest index that was ever claimed, for walks over all of them; exact while
+// nobody is inside Reserve. 0 if there is none.
+//
+// Concurrency: the owner only; never waits. Allocates: no.
+func (l *Locals) Highest() uint32 { return uint32(max(l.fresh, l.freshHint.Load()) - 1) }
+
 // Pending is the number of indices that wait for a confirm.
 //
 // Concurrency: the owner only; never waits. Allocates: no.
@@ -281,9 +286,9 @@ func (l *Locals) Pending() int { return l.recycles.pending() }
 //
 // Concurrency: the owner only; never waits. Allocates: no.
 func (l *Locals) Stats() SpaceStats {
-	used := int(l.reservedUsed.Load())
+	used := l.counts.claimedUsed + int(l.reservedUsed.Load())
 	return SpaceStats{
-		Issued:        l.counts.claimed + used + int(l.reservedFresh.Load()) - l.counts.ended,
+		Issued:        used + l.counts.claimedUnused + int(l.reservedUnused.Load()) - l.counts.ended,
 		Free:          l.counts.freed - used,
 		Pending:       l.recycles.pending(),
 		Retired:       l.counts.retired,

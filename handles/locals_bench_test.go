@@ -6,6 +6,7 @@ import (
 	"slices"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/airlock-ecs/airlock/handles"
 )
@@ -68,34 +69,57 @@ func perName(b *testing.B, n int) {
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(n), "ns/name")
 }
 
-// BenchmarkAlive compares Alive, in random order, with one atomic load of a word in a paged table.
+// inPairs runs yardstick and candidate by turns, and reports the median of each and of their ratio.
+// What prepare does is not timed.
+func inPairs(b *testing.B, n int, prepare, yardstick, candidate func()) {
+	var base, cost, ratio []float64
+	b.ReportAllocs()
+	for b.Loop() {
+		prepare()
+		start := time.Now()
+		yardstick()
+		middle := time.Now()
+		candidate()
+		y, c := float64(middle.Sub(start)), float64(time.Since(middle))
+		base, cost, ratio = append(base, y/float64(n)), append(cost, c/float64(n)), append(ratio, c/y)
+	}
+	b.ReportMetric(median(base), "yardstick-ns/name")
+	b.ReportMetric(median(cost), "ns/name")
+	b.ReportMetric(median(ratio), "ratio")
+}
+
+func median(x []float64) float64 {
+	slices.Sort(x)
+	return x[len(x)/2]
+}
+
+// BenchmarkAlive compares Alive, in random order, with one atomic load of a word in a paged
+// table; quiet, and beside an owner that moves entities all the time.
 func BenchmarkAlive(b *testing.B) {
 	for _, n := range scales {
 		s, names := lived(n)
-		names = shuffled(names)
+		mixed := shuffled(names)
 		t := newTable(names)
-		b.Run(fmt.Sprintf("yardstick/live=%d", n), func(b *testing.B) {
-			b.ReportAllocs()
-			for b.Loop() {
-				loadAll(t, names)
-			}
-			perName(b, n)
-		})
-		b.Run(fmt.Sprintf("alive/live=%d", n), func(b *testing.B) {
-			b.ReportAllocs()
-			for b.Loop() {
-				aliveAll(s, names)
-			}
-			perName(b, n)
+		run := func(b *testing.B) {
+			inPairs(b, n, func() {}, func() { loadAll(t, mixed) }, func() { aliveAll(s, mixed) })
+		}
+		b.Run(fmt.Sprintf("quiet/live=%d", n), run)
+		b.Run(fmt.Sprintf("beside-a-writer/live=%d", n), func(b *testing.B) {
+			var stop atomic.Bool
+			done := make(chan struct{})
+			go func() {
+				defer close(done)
+				for i := 0; !stop.Load(); i++ {
+					h := names[i%n] // writes to both tables, so that both are as disturbed
+					s.Move(h, uint32(i)&handles.NoPlace)
+					t.pages[h.Index()>>12].Load()[h.Index()&4095].Store(uint64(h.Generation()))
+				}
+			}()
+			run(b)
+			stop.Store(true)
+			<-done
 		})
 	}
-}
-
-//go:noinline
-func cycleAll(s *handles.Locals, names []handles.Local) {
-	killAll(s, names)
-	s.Confirm()
-	issueAll(s, names)
 }
 
 //go:noinline
@@ -113,20 +137,28 @@ func issueAll(s *handles.Locals, names []handles.Local) {
 	}
 }
 
-// BenchmarkIssue claims free names, warm.
+// swapAll is the yardstick of every step of a life: one compare-and-swap of a word for each name.
+//
+//go:noinline
+func swapAll(t *table, names []handles.Local) {
+	for _, h := range names {
+		w := &t.pages[h.Index()>>12].Load()[h.Index()&4095]
+		old := w.Load()
+		w.CompareAndSwap(old, old+1<<32)
+	}
+}
+
+// BenchmarkIssue claims free names, warm, and compares it with a bare compare-and-swap.
 func BenchmarkIssue(b *testing.B) {
 	for _, n := range scales {
+		s, names := lived(n)
+		t := newTable(names)
 		b.Run(fmt.Sprintf("live=%d", n), func(b *testing.B) {
-			s, names := lived(n)
-			b.ReportAllocs()
-			for b.Loop() {
-				b.StopTimer()
+			prepare := func() {
 				killAll(s, names)
 				s.Confirm()
-				b.StartTimer()
-				issueAll(s, names)
 			}
-			perName(b, n)
+			inPairs(b, n, prepare, func() { swapAll(t, names) }, func() { issueAll(s, names) })
 		})
 	}
 }
@@ -139,29 +171,33 @@ func BenchmarkIssueFresh(b *testing.B) {
 	for b.Loop() {
 		b.StopTimer()
 		s := handles.NewLocals(handles.LocalsConfig{Limit: n})
-		h, _ := s.Issue(0)
-		s.Unissue(h)
+		s.CreatePages()
 		b.StartTimer()
 		issueAll(s, names)
 	}
 	perName(b, n)
 }
 
-// BenchmarkKillAndFree ends names, in order and shuffled.
+// BenchmarkKillAndFree ends names, in order and shuffled, and compares it with a bare compare-and-swap.
 func BenchmarkKillAndFree(b *testing.B) {
 	for _, n := range scales {
-		b.Run(fmt.Sprintf("live=%d", n), func(b *testing.B) {
+		for _, order := range []string{"in-order", "shuffled"} {
 			s, names := lived(n)
-			b.ReportAllocs()
-			for b.Loop() {
+			t := newTable(names)
+			b.Run(fmt.Sprintf("%s/live=%d", order, n), func(b *testing.B) {
+				prepare := func() {
+					s.Confirm()
+					issueAll(s, names)
+					if order == "shuffled" {
+						names = shuffled(names)
+					}
+				}
 				killAll(s, names)
-				b.StopTimer()
+				inPairs(b, n, prepare, func() { swapAll(t, names) }, func() { killAll(s, names) })
 				s.Confirm()
 				issueAll(s, names)
-				b.StartTimer()
-			}
-			perName(b, n)
-		})
+			})
+		}
 	}
 }
 

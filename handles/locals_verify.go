@@ -4,7 +4,7 @@ import "fmt"
 
 // Verify walks the whole space and says what contradicts its invariants.
 //
-// Concurrency: the owner only, while nobody else is inside; never waits. Allocates: a bit for each index, and what an error needs.
+// Concurrency: the owner only, while nobody else is inside; never waits. Allocates: a bit for each index that waits, and what an error needs.
 func (l *Locals) Verify() error {
 	if err := l.recycles.verify(); err != nil {
 		return fmt.Errorf("locals: %w", err)

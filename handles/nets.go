@@ -287,7 +287,7 @@ func (n *Nets) Stats() SpaceStats {
 
 // Verify walks the whole space and says what contradicts its invariants.
 //
-// Concurrency: the owner only; never waits. Allocates: one bit for each index, and what an error needs.
+// Concurrency: the owner only; never waits. Allocates: a bit for each index that waits, and what an error needs.
 func (n *Nets) Verify() error {
 	if err := n.recycles.verify(); err != nil {
 		return fmt.Errorf("nets: %w", err)

@@ -36,6 +36,7 @@ func (r *Registry) callbackRecover(where string, fn func(*Window) error) (err er
 func (r *Registry) beginCallback() {
 	r.guard.Enter("a window callback")
 	r.inCallback = true
+	r.deadBefore = len(r.dying)
 	r.setCause("")
 }
 
@@ -47,11 +48,22 @@ func (r *Registry) endCallback(ok bool) {
 	}
 	r.inCallback = false
 	r.setCause("")
+	if !ok && len(r.family) > 0 {
+		r.killOrphans()
+	}
 	if r.iterating != 0 { // a loop was left without its end, by iter.Pull say
 		r.iterating = 0
 	}
 	r.showBorn()
 	r.guard.Exit()
+}
+
+// killOrphans ends the children of those that others destroyed while a callback ran that has
+// failed: with the callback undone, they live again, or stand below them again.
+func (r *Registry) killOrphans() {
+	for i := r.deadBefore; i < len(r.dying); i++ {
+		r.killChildren(r.dying[i].h)
+	}
 }
 
 // Named names what the rest of the callback is about; obituaries and the journal repeat it.
@@ -81,9 +93,6 @@ func (r *Registry) showBorn() {
 func Iterate(a Access) *archetype.Store {
 	r, inWindow, err := opened(a)
 	if err != nil {
-		if s, ok := a.(*Snapshot); ok && s != nil && s.valid() {
-			err = ErrNotPublished
-		}
 		panic(err)
 	}
 	if inWindow {
@@ -99,12 +108,12 @@ func Iterate(a Access) *archetype.Store {
 //
 // Concurrency: as the token. Allocates: no.
 func Finish(a Access) {
-	w, ok := a.(*Window)
-	if !ok || !w.valid() || w.r.iterating == 0 {
+	r, inWindow, err := opened(a)
+	if err != nil || !inWindow || r.iterating == 0 {
 		return
 	}
-	w.r.iterating--
-	if w.r.iterating == 0 {
-		w.r.showBorn()
+	r.iterating--
+	if r.iterating == 0 {
+		r.showBorn()
 	}
 }

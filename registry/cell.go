@@ -69,9 +69,11 @@ func Set[C any](a Access, h handles.Local, v C) error {
 
 // Has says whether h is alive and has the component C.
 //
+// Panics: ErrExpired.
 // Concurrency: as the token. Allocates: no.
 func Has[C any](a Access, h handles.Local) bool {
-	r, comp, err := openFor[C](a)
+	r := mustOpen(a)
+	comp, err := componentOf[C](r)
 	if err != nil {
 		return false
 	}
@@ -163,8 +165,9 @@ func NewCells[C any](r *Registry) (*Cells[C], error) {
 }
 
 // Get gives a pointer to the component of h in place, as the function Get does; false when
-// h is not alive or lacks it, the token has expired, or the component is split.
+// h is not alive or lacks it, the token is another registry's, or the component is split.
 //
+// Panics: ErrExpired.
 // Concurrency: as the token. Allocates: no.
 func (c *Cells[C]) Get(a Access, h handles.Local) (*C, bool) {
 	ch, slot, ok := c.find(a, h)
@@ -181,6 +184,7 @@ func (c *Cells[C]) Get(a Access, h handles.Local) (*C, bool) {
 
 // Peek gives a copy of the component of h; false as for Get, but a split one is gathered.
 //
+// Panics: ErrExpired.
 // Concurrency: as the token. Allocates: no.
 func (c *Cells[C]) Peek(a Access, h handles.Local) (v C, ok bool) {
 	ch, slot, ok := c.find(a, h)
@@ -189,6 +193,7 @@ func (c *Cells[C]) Peek(a Access, h handles.Local) (v C, ok bool) {
 
 // Set gives the component of h a value, as the function Set does; false as for Peek.
 //
+// Panics: ErrExpired.
 // Concurrency: as the token. Allocates: no, but for the undo log's growth.
 func (c *Cells[C]) Set(a Access, h handles.Local, v C) bool {
 	ch, slot, ok := c.find(a, h)
@@ -200,8 +205,8 @@ func (c *Cells[C]) Set(a Access, h handles.Local, v C) bool {
 }
 
 func (c *Cells[C]) find(a Access, h handles.Local) (*archetype.Chunk, uint32, bool) {
-	r, _, err := opened(a)
-	if err != nil || r != c.r {
+	r := mustOpen(a)
+	if r != c.r {
 		return nil, 0, false
 	}
 	ch, slot, err := r.locate(h)

@@ -150,7 +150,7 @@ func (c *Core) Deliver() { c.r.deliver() }
 // NewFrame gives the token of the current frame, the same one until EndFrame.
 //
 // Concurrency: Logic only. Allocates: no, as testing.AllocsPerRun counts.
-func (c *Core) NewFrame() *Frame { return c.r.frameToken() }
+func (c *Core) NewFrame() *Frame { return c.r.currentFrame() }
 
 // EndFrame expires the token of the current frame.
 //

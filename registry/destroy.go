@@ -217,7 +217,7 @@ func (r *Registry) process() int {
 		r.locals.Free(d.h, frame)
 	}
 	n := len(r.dying)
-	r.dying, r.obitMark = r.dying[:0], 0
+	r.dying, r.obitMark, r.deadBefore = r.dying[:0], 0, 0
 	r.causes, r.causeAt = r.causes[:0], 0
 	return n
 }

@@ -161,7 +161,7 @@ func (r *Registry) deliver() {
 	if !r.pendingEvents() {
 		return
 	}
-	f := r.frameToken()
+	f := r.currentFrame()
 	d := &r.delivering
 	r.inFrame = true
 	for {

@@ -378,16 +378,16 @@ func TestOwnDataAfterEveryMove(t *testing.T) {
 		if racing {
 			rounds = 100
 		}
-		for range rounds {
+		for round := range rounds {
 			k.update(func(w *registry.Window) {
 				w.ProcessDeferredDestructions()
 				w.ConfirmLocalRecycles()
 				for range 100 {
 					h := anyOf(alive, rnd)
 					switch op := rnd.IntN(9); {
-					case op < 2 || h == 0:
+					case op < 2 && len(alive) < 1000 || h == 0:
 						alive[k.spawn(w)] = true
-					case op == 2:
+					case op == 2 && len(alive) < 1000:
 						n, err := k.scouts.Spawn(w, scout{Title: title{"x"}})
 						require.NoError(t, err)
 						require.NoError(t, registry.Set(w, n, self{n}))
@@ -404,6 +404,9 @@ func TestOwnDataAfterEveryMove(t *testing.T) {
 					case op == 8:
 						registry.RemoveBatch[health](w, []handles.Local{h})
 					}
+				}
+				if round%10 != 0 {
+					return
 				}
 				seen := map[handles.Local]bool{}
 				store := registry.Iterate(w)

@@ -202,12 +202,10 @@ func (r *Registry) findDeathIfDead(h handles.Local) *death {
 // CacheIndex is where h lies in every column and external array: a number below CacheCap
 // that changes only when the entity moves, which OnMove tells.
 //
+// Panics: ErrExpired.
 // Concurrency: as the token. Allocates: no.
 func CacheIndex(a Access, h handles.Local) (uint32, bool) {
-	r, _, err := opened(a)
-	if err != nil {
-		return 0, false
-	}
+	r := mustOpen(a)
 	ch, slot, err := r.locate(h)
 	if err != nil {
 		return 0, false
@@ -217,12 +215,10 @@ func CacheIndex(a Access, h handles.Local) (uint32, bool) {
 
 // Active says whether h is alive and active: systems see it.
 //
+// Panics: ErrExpired.
 // Concurrency: as the token. Allocates: no.
 func Active(a Access, h handles.Local) bool {
-	r, _, err := opened(a)
-	if err != nil {
-		return false
-	}
+	r := mustOpen(a)
 	ch, slot, err := r.locate(h)
 	return err == nil && shown(ch, slot)
 }

@@ -59,6 +59,7 @@ type Registry struct {
 	tombstoned  int   // dead, slot not reclaimed
 	dying       []death
 	obitMark    int // dying[:obitMark] have their obituary
+	deadBefore  int // dying[:deadBefore] died before the present callback
 	causeNow    string
 	causeAt     uint32    // place of causeNow in causes, plus one; 0 before a death needs it
 	causes      []*string // causes of the deaths in dying, see causeIndex

@@ -205,61 +205,89 @@ func (c *Class[E]) SpawnBatch(w *Window, n int, init func(i int, e *E)) ([]handl
 	}
 	out := make([]handles.Local, n)
 	r.run = runNone // what the batch does must not join a step before mark
-	mark, born := len(r.undo), 0
-	if init == nil {
-		for i := range out {
-			if out[i] = c.birthOne(r, nil); out[i] == 0 {
-				break
-			}
-			born++
-		}
-	} else {
-		born = c.initBatch(r, out, init)
-	}
-	if born == n {
-		return out, nil
-	}
-	r.undoTo(mark) // gives the room of those born back
-	r.giveRoom(int64(n - born))
-	return nil, ErrExhausted
-}
-
-// initBatch fills out with entities that init has written, and says how many. If init
-// panics or exits, those are taken back with the room of the others on the way through.
-func (c *Class[E]) initBatch(r *Registry, out []handles.Local, init func(i int, e *E)) (born int) {
 	mark, whole := len(r.undo), false
-	defer func() {
+	defer func() { // also when init panics or exits
 		if !whole {
 			r.undoTo(mark)
-			r.giveRoom(int64(len(out) - born))
 		}
 	}()
-	e := new(E) // init may keep the pointer, so it cannot be on the stack
-	for i := range out {
-		var zero E
-		*e = zero
-		init(i, e)
-		h := c.birthOne(r, e)
-		if h == 0 {
-			break
-		}
-		out[i] = h
-		born++
+	whole = c.fillBatch(r, out, init)
+	if !whole {
+		return nil, ErrExhausted
 	}
-	whole = true
-	return born
+	return out, nil
 }
 
-// birthOne makes one entity of a batch; a zero handle says that indices ran out.
-func (c *Class[E]) birthOne(r *Registry, e *E) handles.Local {
-	if c.home == nil { // a callback inside init took it back
-		c.home = r.archetypeOf(c.index, c.sig)
+// fillBatch spawns len(out) entities, in runs of neighbouring slots, and says whether
+// there were indices for all. Room was taken for all; undo gives it back for those born,
+// this function for the others.
+func (c *Class[E]) fillBatch(r *Registry, out []handles.Local, init func(i int, e *E)) bool {
+	born := 0
+	defer func() { r.giveRoom(int64(len(out) - born)) }()
+	var e *E
+	if init != nil {
+		e = new(E) // init may keep the pointer, so it cannot be on the stack
 	}
-	h, ch, slot := r.birth(c.home)
-	if h != 0 && e != nil {
-		c.write(ch, slot, e)
+	for born < len(out) {
+		if c.home == nil { // undone inside init
+			c.home = r.archetypeOf(c.index, c.sig)
+		}
+		ch, slot, n := r.birthRun(c.home, out[born:])
+		if n == 0 {
+			return false
+		}
+		first := born
+		born += n
+		for i := first; i < born && init != nil; i++ {
+			var zero E
+			*e = zero
+			init(i, e)
+			c.write(ch, slot+uint32(i-first), e)
+		}
 	}
-	return h
+	return true
+}
+
+// birthRun is birth for some neighbouring slots, as many as there are, up to len(out).
+// None says that there are no more indices. Owner only.
+func (r *Registry) birthRun(a *archetype.Archetype, out []handles.Local) (*archetype.Chunk, uint32, int) {
+	if r.locals.Pending() > r.cfg.MaxEntities && r.locals.Stats().Free == 0 {
+		return nil, 0, 0
+	}
+	ch, slot, count, fresh := a.TakeRun(len(out))
+	if ch == nil {
+		return nil, 0, 0
+	}
+	entities := ch.Entities()[slot : slot+count]
+	born := 0
+	for ; born < len(entities); born++ {
+		h, ok := r.locals.Issue(ch.Base() + slot + uint32(born))
+		if !ok {
+			break
+		}
+		entities[born], out[born] = h, h
+		if r.recordsPart {
+			r.nameRecord(h.Index())
+		} else if g := r.globals.Issue(h.Index()); g != h.Index() {
+			r.partRecord(h.Index(), g)
+		}
+	}
+	for i := len(entities) - 1; i >= born; i-- {
+		a.Untake(ch, slot+uint32(i), fresh)
+	}
+	if born == 0 {
+		return nil, 0, 0
+	}
+	out = out[:born]
+	r.logBirth(out[0], fresh)
+	r.undoHandles = append(r.undoHandles, out[1:]...)
+	for i, h := range out {
+		r.show(ch, slot+uint32(i))
+		r.event(Spawned, h, 0)
+	}
+	a.AddLive(born)
+	r.live += born
+	return ch, slot, born
 }
 
 // Reserve gives a handle now for an entity that SpawnReserved makes later. Until then the

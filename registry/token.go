@@ -14,7 +14,7 @@ type Access interface {
 	// Concurrency: as the token. Allocates: no.
 	FrameNumber() uint64
 
-	sealed()
+	tokenOf() *token // nil for a nil token; a type that embeds a token is an Access, too
 }
 
 // token is what Window and Frame share. A token is made once and never reused, so that one
@@ -24,8 +24,17 @@ type Access interface {
 // an error there, not a data race.
 type token struct {
 	r      *Registry
+	kind   tokenKind
 	closed atomic.Bool
 }
+
+type tokenKind uint8
+
+const (
+	windowToken tokenKind = iota + 1
+	frameToken
+	snapshotToken
+)
 
 // valid is false for the zero token, too.
 func (t *token) valid() bool { return t.r != nil && !t.closed.Load() }
@@ -54,7 +63,12 @@ func (w *Window) Registry() *Registry { return must(w.open()) }
 // Concurrency: window holder. Allocates: no.
 func (w *Window) FrameNumber() uint64 { return w.Registry().frame.Load() }
 
-func (*Window) sealed() {}
+func (w *Window) tokenOf() *token {
+	if w == nil {
+		return nil
+	}
+	return &w.token
+}
 
 // open checks the token and gives its registry.
 func (w *Window) open() (*Registry, error) {
@@ -112,7 +126,12 @@ func (f *Frame) Rand() *rand.Rand {
 // randSeed is the first word of every frame's seed; the second is the frame number.
 const randSeed = 0x61_69_72_6c_6f_63_6b_00
 
-func (*Frame) sealed() {}
+func (f *Frame) tokenOf() *token {
+	if f == nil {
+		return nil
+	}
+	return &f.token
+}
 
 func (f *Frame) open() (*Registry, error) {
 	if f == nil || !f.valid() {
@@ -150,19 +169,33 @@ func (s *Snapshot) Release() {
 	}
 }
 
-func (*Snapshot) sealed() {}
-
-// opened checks any token and gives its registry. inWindow says that it is a Window.
-func opened(a Access) (r *Registry, inWindow bool, err error) {
-	switch t := a.(type) {
-	case *Window:
-		r, err = t.open()
-		return r, true, err
-	case *Frame:
-		r, err = t.open()
-		return r, false, err
+func (s *Snapshot) tokenOf() *token {
+	if s == nil {
+		return nil
 	}
-	return nil, false, ErrExpired
+	return &s.token
+}
+
+// opened checks any token and gives its registry. inWindow says that it is a Window. A
+// snapshot cannot be read yet.
+func opened(a Access) (r *Registry, inWindow bool, err error) {
+	if a == nil {
+		return nil, false, ErrExpired
+	}
+	t := a.tokenOf()
+	switch {
+	case t == nil || !t.valid():
+		return nil, false, ErrExpired
+	case t.kind == snapshotToken:
+		return nil, false, ErrNotPublished
+	}
+	return t.r, t.kind == windowToken, nil
+}
+
+// mustOpen is opened where no error can be returned.
+func mustOpen(a Access) *Registry {
+	r, _, err := opened(a)
+	return must(r, err)
 }
 
 // tokenBlock is how many tokens are made at once: a fresh one a frame then costs no
@@ -176,19 +209,19 @@ func (r *Registry) newWindow() *Window {
 	}
 	w := &r.windowBlock[0]
 	r.windowBlock = r.windowBlock[1:]
-	w.r = r
+	w.r, w.kind = r, windowToken
 	return w
 }
 
-// frameToken gives the token of the current frame, cutting it on first use. Owner only.
-func (r *Registry) frameToken() *Frame {
+// currentFrame gives the token of the current frame, cutting it on first use. Owner only.
+func (r *Registry) currentFrame() *Frame {
 	if r.current == nil {
 		if len(r.frameBlock) == 0 {
 			r.frameBlock = make([]Frame, tokenBlock)
 		}
 		r.current = &r.frameBlock[0]
 		r.frameBlock = r.frameBlock[1:]
-		r.current.r, r.current.number = r, r.frame.Load()
+		r.current.r, r.current.kind, r.current.number = r, frameToken, r.frame.Load()
 	}
 	return r.current
 }

@@ -38,6 +38,18 @@ func (s *Set) Len() int { return s.count }
 //
 // Concurrency: the set's owner; never waits. Allocates: when i is beyond every number added before.
 func (s *Set) Add(i uint32) bool {
+	// As a rule the word has members already, and the levels above need no change.
+	if leaf := s.levels[0]; int(i>>6) < len(leaf) {
+		if word := leaf[i>>6]; word != 0 && word>>(i&63)&1 == 0 {
+			leaf[i>>6] = word | 1<<(i&63)
+			s.count++
+			return true
+		}
+	}
+	return s.addSlow(i)
+}
+
+func (s *Set) addSlow(i uint32) bool {
 	if int(i>>6) >= len(s.levels[0]) {
 		s.grow(i)
 	}
@@ -61,6 +73,18 @@ func (s *Set) Add(i uint32) bool {
 //
 // Concurrency: the set's owner; never waits. Allocates: no.
 func (s *Set) Remove(i uint32) bool {
+	// As a rule the word keeps other members, and the levels above need no change.
+	if leaf := s.levels[0]; int(i>>6) < len(leaf) {
+		if word, bit := leaf[i>>6], uint64(1)<<(i&63); word&bit != 0 && word != bit {
+			leaf[i>>6] = word ^ bit
+			s.count--
+			return true
+		}
+	}
+	return s.removeSlow(i)
+}
+
+func (s *Set) removeSlow(i uint32) bool {
 	if !s.Has(i) {
 		return false
 	}
