@@ -34,7 +34,7 @@ type Archetype struct {
 	sig       Signature
 	comps     []*Component     // by id
 	layout    *FieldLayout     // of all chunks but perhaps the first
-	first     *FieldLayout     // of a chunk while it is the only one
+	first     *FieldLayout     // of the chunk that is made while there is none
 	columns   [columnIDs]int32 // table slot of a component's first column, -1 without one
 
 	addEdges, removeEdges []*Archetype // by component; as long as the highest one that was set

@@ -105,6 +105,9 @@ func NewCopier(t reflect.Type) Copier {
 // Concurrency: any goroutine; never waits. Allocates: no.
 func (c *Copier) Size() uintptr { return c.size }
 
+// pointers says whether the garbage collector must see the cell's stores.
+func (c *Copier) pointers() bool { return c.kind >= kindPointer }
+
 // Copy moves a cell from src to dst. Both point to values of the copier's type, and are equal
 // or do not overlap.
 //

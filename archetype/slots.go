@@ -91,7 +91,7 @@ func (a *Archetype) Reclaim(c *Chunk, slot uint32) {
 	}
 	c.holes[w] = holes | bit
 	if holes == 0 { // seldom: the summary has to be told
-		a.openHoles(c, w)
+		a.openHoles(c, 1<<w)
 	}
 }
 
@@ -136,15 +136,15 @@ func (a *Archetype) zeroRest(c *Chunk, slot uint32) {
 	}
 }
 
-// openHoles notes that word w of a chunk has its first hole.
-func (a *Archetype) openHoles(c *Chunk, w uint32) {
+// openHoles notes which words of a chunk, a bit each, have their first hole.
+func (a *Archetype) openHoles(c *Chunk, words uint64) {
 	if c.holeWords == 0 {
 		a.holes.Add(uint32(c.index))
 		if a.hole == nil || c.index < a.hole.index {
 			a.hole = c
 		}
 	}
-	c.holeWords |= 1 << w
+	c.holeWords |= words
 }
 
 // closeHole makes a hole an ordinary slot.

@@ -33,6 +33,9 @@ func (u *Undone) Pop() (uint64, bool) {
 	return uint64(name), ok
 }
 
+// Top is what a pop compares.
+func (u *Undone) Top() uint64 { return u.top.Load() }
+
 // NewGlobalsAt makes a space whose indices begin with a generation.
 func NewGlobalsAt(limit uint32, generationBits uint8, first uint32) *Globals {
 	return newGlobals(limit, newGenerations(generationBits, first))

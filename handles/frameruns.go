@@ -19,11 +19,19 @@ type frameRun struct {
 
 // add says that the name before position end was freed in frame.
 func (q *frameRuns) add(frame, end uint64) {
-	if n := len(q.runs); n > q.from && q.runs[n-1].frame == frame {
-		q.runs[n-1].end = end
-		return
+	if !q.extend(frame, end) {
+		q.addRun(frameRun{frame: frame, end: end})
 	}
-	q.addRun(frameRun{frame: frame, end: end})
+}
+
+// extend is add, if the last run is of that frame.
+func (q *frameRuns) extend(frame, end uint64) bool {
+	n := len(q.runs)
+	if n <= q.from || q.runs[n-1].frame != frame {
+		return false
+	}
+	q.runs[n-1].end = end
+	return true
 }
 
 func (q *frameRuns) addRun(r frameRun) {

@@ -116,6 +116,19 @@ func (g *Globals) lowestUnused() uint32 {
 //
 // Concurrency: the owner only; never waits. Allocates: a page of words, once for 4096 indices.
 func (g *Globals) Free(index uint32) {
+	// Written out for the usual death: a call less saves a tenth of it.
+	if word := g.ended.At(index); !check.Enabled && word != nil && g.burnt.count == 0 {
+		if ended := word.Load(); g.generation.first+uint32(ended) < g.generation.last {
+			g.issued--
+			word.Store(ended + 1)
+			g.free.Add(index)
+			return
+		}
+	}
+	g.freeSlow(index)
+}
+
+func (g *Globals) freeSlow(index uint32) {
 	if g.burnt.count > 0 {
 		g.burnt.remove(index)
 	}

@@ -96,6 +96,18 @@ func (l *Locals) SetPlace(h Local, place uint32) {
 //
 // Concurrency: the owner only; never waits. Allocates: a segment, once for 1024 deaths, while more are pending than ever before.
 func (l *Locals) Free(h Local, frame uint64) {
+	// Written out for the usual death: calls less save a tenth of it.
+	r := &l.recycles
+	if at := r.tail & segmentMask; !check.Enabled && at != 0 && l.burnt.count == 0 && h.Generation() < l.generation.last && r.runs.extend(frame, r.tail+1) {
+		l.counts.ended++
+		r.tailSeg.names[at] = entry(h + 1) // the generation is in the low bits, and not at its end
+		r.tail++
+		return
+	}
+	l.freeSlow(h, frame)
+}
+
+func (l *Locals) freeSlow(h Local, frame uint64) {
 	if check.Enabled && l.Word(h.Index()).life() != life(h.Generation(), Dying) {
 		check.Failf("handles: %v is freed, its word is %v %d", h, l.Word(h.Index()).State(), l.Word(h.Index()).Generation())
 	}

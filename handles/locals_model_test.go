@@ -219,12 +219,14 @@ func TestLocalsAgreeWithAModel(t *testing.T) {
 				s.Free(h, frame)
 			},
 			"free all": func(*rapid.T) {
+				var dying []handles.Local
 				for _, h := range m.order {
 					if n := m.names[h]; !n.freed && n.state == handles.Dying {
 						m.release(h, frame)
-						s.Free(h, frame)
+						dying = append(dying, h)
 					}
 				}
+				s.FreeAll(dying, frame)
 			},
 			"unissue": func(t *rapid.T) {
 				h := m.pick(t)

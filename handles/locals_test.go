@@ -2,6 +2,7 @@ package handles_test
 
 import (
 	"math"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -40,6 +41,19 @@ func TestClaimsTakenBackInReverseAreClaimedAgainInOrder(t *testing.T) {
 			assert.Equal(t, first[i]+1, second[i], "the same index, its generation burned")
 		}
 	}
+}
+
+func TestABurnedIndexThatLivedIsAnOrdinaryOne(t *testing.T) {
+	s := locals(t, 1, false)
+	h, _ := s.Issue(0)
+	require.True(t, s.Unissue(h))
+	assert.Equal(t, handles.SpaceStats{}, s.Stats(), "as if it had never been used")
+	h, _ = s.Issue(0)
+	end(t, s, h, 1)
+	s.Confirm()
+	h, _ = s.Issue(0)
+	require.True(t, s.Unissue(h))
+	assert.Equal(t, handles.SpaceStats{Free: 1}, s.Stats())
 }
 
 func TestAFullSpaceCanReserveWhatWasTakenBack(t *testing.T) {
@@ -111,6 +125,60 @@ func TestAFrameThatGoesBackWaitsForThoseBeforeIt(t *testing.T) {
 	assert.Equal(t, 4, s.ConfirmThrough(11))
 	assert.EqualValues(t, 12, s.Stats().OldestPending)
 	assert.Equal(t, 1, s.ConfirmThrough(math.MaxUint64))
+}
+
+// Over several segments of the line, with last generations in between, and with a burned index
+// somewhere, which takes freeing off its fast path.
+func TestFreeAllIsFreeForEach(t *testing.T) {
+	for _, burned := range []bool{false, true} {
+		all, each := agedLocals(t, burned), agedLocals(t, burned)
+		for round := range uint64(4) {
+			names := fill(t, all)
+			require.Equal(t, names, fill(t, each))
+			for i, h := range names {
+				if i%7 == 0 && round == 0 {
+					names[i] = 0 // lives on, and is younger than the others in the end
+					continue
+				}
+				all.Kill(h)
+				each.Kill(h)
+			}
+			names = slices.DeleteFunc(names, handles.Local.IsZero)
+			all.FreeAll(names, round)
+			all.FreeAll(nil, round+1)
+			for _, h := range names {
+				each.Free(h, round)
+			}
+			require.NoError(t, all.Verify())
+			require.Equal(t, each.Stats(), all.Stats())
+			require.Equal(t, each.Confirm(), all.Confirm())
+		}
+	}
+}
+
+// agedLocals is a space of a few thousand indices that have three lives each, of which some lived one.
+func agedLocals(t *testing.T, burned bool) *handles.Locals {
+	s := handles.NewLocals(handles.LocalsConfig{Limit: 5000, GenerationBits: 2})
+	var names []handles.Local
+	for range 3000 {
+		h, ok := s.Issue(0)
+		require.True(t, ok)
+		names = append(names, h)
+	}
+	for _, h := range names {
+		end(t, s, h, 0)
+	}
+	if s.Confirm(); burned {
+		for h, ok := s.Issue(0); ok; h, ok = s.Issue(0) {
+			names = append(names, h)
+		}
+		require.True(t, s.Unissue(names[len(names)-1]))
+		for _, h := range names[3000 : len(names)-1] {
+			end(t, s, h, 0)
+		}
+		s.Confirm()
+	}
+	return s
 }
 
 // The registry frees each death once. If it ever did not: the claim of the word looks at the

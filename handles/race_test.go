@@ -318,6 +318,51 @@ func TestReserversAndTheOwnerShareALargeSpace(t *testing.T) {
 	assert.Zero(t, s.Stats().Issued)
 }
 
+// Reservers and the owner meet at the fresh indices of a space, down to the last one.
+func TestFreshIndicesAreClaimedOnce(t *testing.T) {
+	const limit = 9000
+	for range 20 {
+		s := handles.NewLocals(handles.LocalsConfig{Limit: limit})
+		var (
+			wait   sync.WaitGroup
+			begin  = make(chan struct{})
+			claims [4][]handles.Local
+		)
+		for i := range claims {
+			claim := s.Reserve
+			if i == 0 { // the owner
+				claim = func() (handles.Local, bool) { return s.Issue(1) }
+			}
+			wait.Go(func() {
+				<-begin
+				for {
+					h, ok := claim()
+					if !ok {
+						return
+					}
+					claims[i] = append(claims[i], h)
+				}
+			})
+		}
+		close(begin)
+		wait.Wait()
+		var seen [limit + 1]bool
+		total := 0
+		for i := range claims {
+			for _, h := range claims[i] {
+				if seen[h.Index()] || h.Generation() != 1 {
+					t.Fatalf("%v was given out twice", h)
+				}
+				seen[h.Index()] = true
+				total++
+			}
+		}
+		require.Equal(t, limit, total)
+		require.NoError(t, s.Verify())
+		require.Equal(t, handles.SpaceStats{Issued: limit}, s.Stats())
+	}
+}
+
 // A long walk over all steps, longer than what a model test or a fuzzer takes.
 func TestALongWalkNeverAliases(t *testing.T) {
 	for seed := range uint64(40) {

@@ -31,10 +31,11 @@ func (m *line) confirm(n int) {
 }
 
 // take removes the oldest free name.
-func (m *line) take(t require.TestingT, name uint64, ok bool) {
-	require.Equal(t, len(m.free) > 0, ok)
+func (m *line) take(t *rapid.T, name uint64, ok bool) {
+	if ok != (len(m.free) > 0) || ok && name != m.free[0] {
+		t.Fatalf("took %d, %t; %d free, the first is %v", name, ok, len(m.free), m.free[:min(len(m.free), 1)])
+	}
 	if ok {
-		require.Equal(t, m.free[0], name)
 		m.free = m.free[1:]
 	}
 }
@@ -89,8 +90,9 @@ func TestRecyclesAreAFIFOInTwoStretches(t *testing.T) {
 					if n == want {
 						return false
 					}
-					require.Equal(t, m.pending[n].frame, frame)
-					require.Equal(t, m.deaths-uint64(len(m.pending))+uint64(n), seq)
+					if frame != m.pending[n].frame || seq != m.deaths-uint64(len(m.pending)-n) {
+						t.Fatalf("death %d of frame %d, not of %d", seq, frame, m.pending[n].frame)
+					}
 					n++
 					return true
 				}))
@@ -250,6 +252,46 @@ func TestUndoneGivesEachNameToOnePopper(t *testing.T) {
 		}
 	}
 	poppers.Wait()
+	for i := 1; i <= names; i++ {
+		require.EqualValues(t, 1, taken[i].Load(), "name %d", i)
+	}
+}
+
+// The top comes back to the same length all the time: a pop that slept must notice.
+func TestUndoneNoticesThatItsTopCameBack(t *testing.T) {
+	const names = 1 << 17
+	var (
+		u       handles.Undone
+		taken   [names + 1]atomic.Int32
+		stop    atomic.Bool
+		poppers sync.WaitGroup
+	)
+	for range 3 {
+		poppers.Go(func() {
+			for !stop.Load() {
+				if name, ok := u.Pop(); ok {
+					taken[name].Add(1)
+				}
+			}
+		})
+	}
+	for i := uint64(1); i <= names; i += 2 {
+		u.Push(i)
+		if name, ok := u.Pop(); ok {
+			taken[name].Add(1)
+		}
+		u.Push(i + 1)
+	}
+	stop.Store(true)
+	poppers.Wait()
+	// What a sleeping pop compares: equal lengths, and yet another top.
+	empty := u.Top()
+	u.Push(0)
+	_, _ = u.Pop()
+	assert.NotEqual(t, empty, u.Top())
+	for name, ok := u.Pop(); ok; name, ok = u.Pop() {
+		taken[name].Add(1)
+	}
 	for i := 1; i <= names; i++ {
 		require.EqualValues(t, 1, taken[i].Load(), "name %d", i)
 	}

@@ -9,9 +9,12 @@ import (
 )
 
 const (
-	sampling     = 8                     // of so many handshakes one is timed
-	yields       = 4                     // looks at the state, a yield before each, before parking
-	deadlockWait = 10 * time.Millisecond // after this long a waiter asks whether it waits for itself
+	sampling     = 8                      // of so many handshakes one is timed
+	calmReadings = 8                      // see readClock
+	skipReadings = 3                      // see readClock
+	skipWatchdog = 100 * time.Millisecond // a shorter one would take several callbacks for one
+	yields       = 4                      // looks at the state, a yield before each, before parking
+	deadlockWait = 10 * time.Millisecond  // after this long a waiter asks whether it waits for itself
 )
 
 // door is the airlock itself. Goroutines queue by pushing their waiter on a lock-free stack;
@@ -35,6 +38,10 @@ type door struct {
 	line   []*waiter     // granted one by one
 	until  int64         // no grants after this
 	served int           // operations served in this window
+	now    int64         // the last reading of the clock
+	unread int           // callbacks since
+	skip   int           // callbacks that may go without a reading; see readClock
+	calm   int           // readings in a row that found nearly nothing spent
 	back   chan struct{} // capacity 1: the last caller wakes Logic
 
 	_     [64]byte // what callers write apart from what Logic reads
@@ -45,6 +52,7 @@ type door struct {
 	// time from the one they wait for.
 	spinners atomic.Int32
 	watched  atomic.Bool // a supervisor looks out for deadlocks; see nudge
+	hurry    atomic.Bool // a callback takes long: look at the clock after it
 	_        [64]byte
 
 	closed waiter // the sentinel; never granted
@@ -83,7 +91,6 @@ func (d *door) enter(ctx context.Context) (*waiter, error) {
 	}
 	w.state.Store(waiterSpinning)
 	if !d.push(w) {
-		w.state.Store(waiterIdle)
 		d.pool.Put(w)
 		d.queue.give()
 		return nil, ErrStopped
@@ -189,20 +196,44 @@ func (d *door) park(ctx context.Context, w *waiter) error {
 }
 
 // leave hands the window on. It answers how long the callback ran if that overran the
-// watchdog and is not reported yet, else 0. The last in line does not look at the clock, the
-// dearest part of a handshake after the switch of goroutines: Logic looks when it wakes.
+// watchdog and is not reported yet, else 0. The last in line does not look at the clock: Logic
+// does when it wakes.
 func (d *door) leave(w *waiter) (overran int64) {
 	passed := waiterIdle
 	if len(d.line) > 0 {
-		now := d.clock.now()
-		overran = d.watch.late(now)
-		passed = d.pass(now)
+		if d.unread++; d.unread > d.skip || d.hurry.Load() {
+			overran = d.readClock()
+		}
+		passed = d.pass()
 	}
 	if passed == waiterIdle && d.baton.Swap(batonHome) == batonAwaited {
 		d.back <- struct{}{}
 	}
-	w.state.Store(waiterIdle)
 	d.pool.Put(w)
+	return overran
+}
+
+// readClock looks what time it is, and whether it need look after each callback. A reading
+// costs a tenth of a handshake, so once calmReadings in a row have found nearly nothing spent,
+// up to skipReadings callbacks go without: the window may be that many callbacks longer than
+// its budget, of which none lasts much longer than the supervisor's period. It answers as leave.
+func (d *door) readClock() (overran int64) {
+	now := d.clock.now()
+	overran = d.watch.late(now)
+	if now-d.now < (d.until-now)/8 {
+		d.calm++
+	} else {
+		d.calm = 0
+	}
+	d.skip = 0
+	if d.calm >= calmReadings && d.watch.limit >= int64(skipWatchdog) {
+		d.skip = skipReadings
+	}
+	d.now, d.unread = now, 0
+	if d.hurry.Load() {
+		d.hurry.Store(false)
+	}
+	d.watch.begin(now, &callerName)
 	return overran
 }
 
@@ -211,9 +242,9 @@ var callerName = "Spawn callback"
 // pass gives the window to the next in line and answers whether that one spun or was parked;
 // idle when the window goes back to Logic, for nobody is left or the budget is spent. Holder of
 // the window only, and but for idle it is that no more.
-func (d *door) pass(now int64) uint32 {
+func (d *door) pass() uint32 {
 	for len(d.line) > 0 {
-		if d.served > 0 && now >= d.until {
+		if d.served > 0 && d.now >= d.until {
 			return waiterIdle
 		}
 		w := d.line[0]
@@ -222,8 +253,7 @@ func (d *door) pass(now int64) uint32 {
 		// All of this before the grant: after it, the window is another's. If the grant fails,
 		// the next round or admit overwrites it.
 		d.served++
-		d.watch.begin(now, &callerName)
-		since := w.since.Load()
+		now, since := d.now, w.since.Load()
 		if was := w.grant(); was != waiterIdle {
 			if since > 0 { // a meter bears a second writer, and grants go on meanwhile
 				d.waits.add(now - since)
@@ -238,7 +268,7 @@ func (d *door) pass(now int64) uint32 {
 
 // unlinked takes a node that was out of the queue before its turn back into the pool.
 func (d *door) unlinked(w *waiter) {
-	if w.state.CompareAndSwap(waiterCancelled, waiterIdle) {
+	if w.state.Load() == waiterCancelled { // for good: its goroutine has left it here
 		d.pool.Put(w)
 	}
 }
@@ -247,8 +277,10 @@ func (d *door) unlinked(w *waiter) {
 // window is back. What is left of the line stays in d.line. It answers whether Logic yielded to
 // a spinning caller. Logic only.
 func (d *door) admit(now int64) (yielded bool) {
+	d.now, d.unread, d.skip, d.calm = now, 0, 0, 0
+	d.watch.begin(now, &callerName)
 	d.baton.Store(batonAway)
-	first := d.pass(now)
+	first := d.pass()
 	if first == waiterIdle {
 		d.baton.Store(batonHome)
 		return false

@@ -82,3 +82,89 @@ func CheckGauge(t *testing.T, start uint64) {
 	require.Zero(t, callers)
 	require.EqualValues(t, start, ops)
 }
+
+// Observe is the histogram of some durations in ns.
+func Observe(ns ...int64) Histogram {
+	var m meter
+	for _, n := range ns {
+		m.add(n)
+	}
+	return m.read()
+}
+
+// Schedule is a schedule.
+type Schedule struct{ s schedule }
+
+func NewSchedule(rate int, now int64) *Schedule { return &Schedule{newSchedule(rate, now)} }
+
+func (s *Schedule) Due(now int64) (int64, uint64) { return s.s.due(now) }
+
+// Gauge is a gauge.
+type Gauge struct{ g gauge }
+
+func NewGauge(limit int) *Gauge {
+	g := new(Gauge)
+	g.g.limit = uint64(limit)
+	return g
+}
+
+func (g *Gauge) Take() bool       { return g.g.take() }
+func (g *Gauge) LineUp()          { g.g.lineUp() }
+func (g *Gauge) Give()            { g.g.give() }
+func (g *Gauge) LeaveLine()       { g.g.leaveLine() }
+func (g *Gauge) Read() (int, int) { return g.g.read() }
+
+// Core is the pure core of a frame with a script for a world: no clock, no queue, no
+// goroutine but the test's own.
+type Core struct {
+	s       stepper
+	Log     []string // what the core asked of the shell, in order
+	Serve   func(*registry.Core)
+	changes []systemChange
+	core    *registry.Core
+}
+
+// NewCore attaches a core to r; free gives r back.
+func NewCore(r *registry.Registry) (c *Core, free func(), err error) {
+	c = new(Core)
+	if c.core, err = r.Attach(registry.Hooks{}); err != nil {
+		return nil, nil, err
+	}
+	c.s = stepper{core: c.core, shell: (*script)(c), delta: 0.5, localWindow: 2}
+	c.s.init()
+	return c, c.core.Detach, c.core.Enter(true)
+}
+
+// Add registers a system for the next frame.
+func (c *Core) Add(p Phase, name string, fn func(*Frame)) {
+	c.changes = append(c.changes, systemChange{system: &System{phase: p, name: name, fn: fn}})
+}
+
+// Step runs a frame or goes on with one; MidFrame says which it would be.
+func (c *Core) Step()          { c.s.step() }
+func (c *Core) MidFrame() bool { return c.s.midFrame() }
+func (c *Core) Leave()         { c.core.Leave() }
+
+type script Core
+
+func (c *script) say(what string) { c.Log = append(c.Log, what) }
+
+func (c *script) systems() []systemChange {
+	changes := c.changes
+	c.changes = nil
+	return changes
+}
+func (c *script) peers() []peerChange { return nil }
+func (c *script) collect()            { c.say("collect") }
+func (c *script) serve() {
+	c.say("serve")
+	if c.Serve != nil {
+		c.Serve(c.core)
+	}
+}
+func (c *script) phaseBegins()     {}
+func (c *script) entering(*string) {}
+func (c *script) left()            {}
+func (c *script) leftUntimed()     {}
+func (c *script) exited(err error) { c.say("exited: " + err.Error()) }
+func (c *script) failed(err error) { c.say("failed: " + err.Error()) }

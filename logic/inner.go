@@ -79,6 +79,9 @@ func (e *Engine) period() time.Duration {
 // that may wait for themselves. It answers when to look again.
 func (e *Engine) lookAround() time.Duration {
 	what, ran, report := e.watch.look(e.clock.now())
+	if ran >= int64(e.period()) {
+		e.door.hurry.Store(true)
+	}
 	if ran >= int64(deadlockWait) {
 		e.door.nudge()
 	}

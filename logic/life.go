@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/airlock-ecs/airlock/internal/caller"
 	"github.com/airlock-ecs/airlock/registry"
@@ -32,6 +33,7 @@ const (
 // ErrWouldDeadlock inside a callback.
 // Concurrency: any goroutine. Allocates: not in a steady frame.
 func (e *Engine) Run(ctx context.Context) error {
+	over := ctx.Err() // here, so that a nil context panics before anything has begun
 	if err := e.begin(modeRunning); err != nil {
 		return err
 	}
@@ -39,15 +41,15 @@ func (e *Engine) Run(ctx context.Context) error {
 		e.release()
 		return fmt.Errorf("logic: run: %w", err)
 	}
-	if err := ctx.Err(); err != nil {
-		e.askStop(err)
+	if over != nil {
+		e.askStop(over)
 	}
 	e.last = e.clock.now()
 	e.schedule = newSchedule(e.cfg.Rate, e.last)
 	e.supervise(ctx, workRun)
 	e.core.Leave()
 	e.conclude()
-	return errors.Join(append(e.fatal, e.cause)...) // nobody writes them any more
+	return join(append(e.fatal, e.cause)...) // nobody writes them any more
 }
 
 // Step runs one frame: for tests, and for engines embedded in someone's own loop. It returns
@@ -65,7 +67,7 @@ func (e *Engine) Step() error {
 		return fmt.Errorf("logic: step: %w", err)
 	}
 	e.supervise(nil, workStep)
-	err := errors.Join(e.stepper.failures...)
+	err := join(e.stepper.failures...)
 	e.core.Leave()
 	e.release()
 	return err
@@ -116,6 +118,15 @@ func (e *Engine) Shutdown(ctx context.Context) error {
 		return fmt.Errorf("logic: shutdown: %w", ctx.Err())
 	}
 	return fmt.Errorf("logic: shutdown: %w: waiting for %s:\n%s", ctx.Err(), what, caller.Stacks(e.id))
+}
+
+// join is errors.Join, but a lone error stays what it is.
+func join(errs ...error) error {
+	errs = slices.DeleteFunc(errs, func(err error) bool { return err == nil })
+	if len(errs) == 1 {
+		return errs[0]
+	}
+	return errors.Join(errs...)
 }
 
 // stopAsked reports whether the engine stops or has stopped.

@@ -10,11 +10,11 @@ import (
 // whoever holds the window grants; Stop stops. Each leaves spinning or parked by a
 // compare-and-swap, so that a waiter has exactly one outcome.
 const (
-	waiterIdle      uint32 = iota // in the pool, or in nobody's hands
+	waiterIdle      uint32 = iota // never queued
 	waiterSpinning                // queued, its goroutine looks at the state now and then
 	waiterParked                  // queued, its goroutine sleeps on wake
-	waiterGranted                 // has the window
-	waiterCancelled               // left the queue; the node is still linked
+	waiterGranted                 // has the window, or had it and lies in the pool
+	waiterCancelled               // left the queue; the node is still linked, or lies in the pool
 	waiterStopped                 // answered by Stop
 )
 

@@ -62,7 +62,7 @@ func (r *Registry) endCallback(ok bool) {
 // failed: with the callback undone, they live again, or stand below them again.
 func (r *Registry) killOrphans() {
 	for i := r.deadBefore; i < len(r.dying); i++ {
-		r.killChildren(r.dying[i].h)
+		r.killChildren(r.dying[i])
 	}
 }
 

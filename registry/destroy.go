@@ -5,9 +5,9 @@ import (
 	"github.com/airlock-ecs/airlock/handles"
 )
 
-// death is an entity, or a reservation, that ended and is not reclaimed yet.
-type death struct {
-	h     handles.Local
+// grave is what is kept of an entity, or a reservation, that ended and is not reclaimed
+// yet, beside its handle.
+type grave struct {
 	place uint32 // handles.NoPlace: it has no slot
 	how   uint32 // place of the cause in causes, and wasActive
 }
@@ -15,7 +15,16 @@ type death struct {
 // wasActive marks the death of an active entity.
 const wasActive = 1 << 31
 
-func (d *death) cause() uint32 { return d.how &^ wasActive }
+func (g grave) cause() uint32 { return g.how &^ wasActive }
+
+// addDeath notes a death.
+func (r *Registry) addDeath(h handles.Local, place, how uint32) {
+	r.dying = append(r.dying, h)
+	r.graves = append(r.graves, grave{place: place, how: how})
+	if place == handles.NoPlace {
+		r.placeless++
+	}
+}
 
 // Destroy ends an entity's life, or a reservation. From its return h resolves for nobody,
 // and of several callers exactly one succeeds. Systems stop seeing the entity at the next
@@ -76,7 +85,7 @@ func (r *Registry) drainOutside() int {
 		w := r.locals.Word(i)
 		h := handles.NewLocal(i, w.Generation())
 		if w.Place() == handles.NoPlace {
-			r.dying = append(r.dying, death{h: h, place: handles.NoPlace, how: r.causeIndex()})
+			r.addDeath(h, handles.NoPlace, r.causeIndex())
 			continue
 		}
 		r.killed.Add(-1)
@@ -133,36 +142,39 @@ func (f *Frame) Destroy(h handles.Local) error {
 	return r.kill(h)
 }
 
-// kill ends h on the owner's side, logged while a callback runs.
+// kill ends h on the owner's side, and its children, logged while a callback runs.
 func (r *Registry) kill(h handles.Local) error {
-	old, won := r.locals.Kill(h)
-	if !won {
+	if !r.killOne(h) {
 		return r.gone(h)
 	}
-	r.bury(h, old)
 	if len(r.family) > 0 {
 		r.killChildren(h)
 	}
 	return nil
 }
 
-// bury is the owner's half of a death that the owner's own Kill won.
-func (r *Registry) bury(h handles.Local, old handles.Word) {
+// killOne ends h alone, and says whether it was the one who did.
+func (r *Registry) killOne(h handles.Local) bool {
+	old, won := r.locals.Kill(h)
+	if !won {
+		return false
+	}
 	if r.exact {
 		r.room.Add(1)
 	} else {
 		r.stash++
 	}
-	if old.State() == handles.Reserved {
-		r.dying = append(r.dying, death{h: h, place: handles.NoPlace, how: r.causeIndex()})
-	} else {
+	if old.State() == handles.Alive {
 		r.tombstone(h, old.Place())
+	} else {
+		r.addDeath(h, handles.NoPlace, r.causeIndex())
 	}
 	if r.run == runDeaths {
 		r.undo[len(r.undo)-1].slot++
 	} else if r.inCallback {
 		r.logDeath()
 	}
+	return true
 }
 
 // tombstone takes a dead entity out of the world. Its cells stay until reclaim; only the
@@ -184,7 +196,8 @@ func (r *Registry) tombstone(h handles.Local, place uint32) {
 	ch.Archetype().AddLive(-1)
 	r.live--
 	r.tombstoned++
-	r.dying = append(r.dying, death{h: h, place: place, how: how})
+	r.dying = append(r.dying, h)
+	r.graves = append(r.graves, grave{place: place, how: how})
 	if len(r.observers[Destroyed]) > 0 {
 		r.event(Destroyed, h, 0)
 	}
@@ -208,27 +221,58 @@ func (w *Window) ProcessDeferredDestructions() int {
 // process reclaims every death. Owner only, with nothing left to undo.
 func (r *Registry) process() int {
 	r.publishObituaries()
-	frame := r.frame.Load()
-	for i := range r.dying {
-		d := &r.dying[i]
-		if d.place != handles.NoPlace {
-			r.reclaim(d.h, d.place, frame)
-		}
-		r.locals.Free(d.h, frame)
-	}
 	n := len(r.dying)
-	r.dying, r.obitMark, r.deadBefore = r.dying[:0], 0, 0
+	if n == 0 {
+		return 0
+	}
+	frame := r.frame.Load()
+	r.reclaimSlots()
+	for i, h := range r.dying {
+		if r.graves[i].place != handles.NoPlace {
+			r.freeNames(h.Index(), frame)
+		}
+	}
+	r.locals.FreeAll(r.dying, frame)
+	r.tombstoned -= n - r.placeless
+	r.dying, r.graves, r.placeless = r.dying[:0], r.graves[:0], 0
+	r.obitMark, r.deadBefore = 0, 0
 	r.causes, r.causeAt = r.causes[:0], 0
 	return n
 }
 
-// reclaim frees the slot and all names of a dead entity but the local one.
-func (r *Registry) reclaim(h handles.Local, place uint32, frame uint64) {
-	ch := r.store.ChunkAt(place)
-	ch.Archetype().Reclaim(ch, place-ch.Base())
-	r.tombstoned--
-	i := h.Index()
-	r.globals.Free(r.ownRecordOf(i))
+// reclaimSlots gives the slots of the dead back, neighbours that died one after another
+// together: what was spawned in one go often ends so.
+func (r *Registry) reclaimSlots() {
+	graves := r.graves
+	for i := 0; i < len(graves); {
+		place := graves[i].place
+		if place == handles.NoPlace {
+			i++
+			continue
+		}
+		ch := r.store.ChunkAt(place)
+		slot := place - ch.Base()
+		most := min(len(graves)-i, ch.Slots()-int(slot))
+		n := 1
+		for n < most && graves[i+n].place == place+uint32(n) {
+			n++
+		}
+		if n == 1 {
+			ch.Archetype().Reclaim(ch, slot)
+		} else {
+			ch.Archetype().ReclaimRun(ch, slot, uint32(n))
+		}
+		i += n
+	}
+}
+
+// freeNames frees what a dead entity was called, but for its local handle, and its links.
+func (r *Registry) freeNames(i uint32, frame uint64) {
+	if !r.recordsPart {
+		r.globals.Free(i)
+	} else {
+		r.globals.Free(r.recordOf(i))
+	}
 	if r.netsUsed {
 		if n := r.netOf.Get(i); n != 0 {
 			r.netOf.At(i).Store(0)

@@ -164,6 +164,7 @@ func (r *Registry) deliver() {
 	f := r.currentFrame()
 	d := &r.delivering
 	r.inFrame = true
+	defer func() { r.inFrame = false }() // also when an observer exits
 	for {
 		if !d.open {
 			if !r.openBatch() {
@@ -177,7 +178,6 @@ func (r *Registry) deliver() {
 		}
 		d.open = false
 	}
-	r.inFrame = false
 }
 
 func (r *Registry) pendingEvents() bool {

@@ -38,3 +38,19 @@ func NewPreset(c Config, p Preset) *Registry {
 
 // ObituariesKept is how many deaths are remembered.
 const ObituariesKept = obitsKept
+
+// DestroyInTwo is Destroy by a goroutine that is put off in its middle: until end is called
+// the handle is dead and the owner cannot know it.
+func (r *Registry) DestroyInTwo(h handles.Local) (end func()) {
+	old, won := r.locals.Kill(h)
+	if !won {
+		panic("not alive")
+	}
+	return func() {
+		r.room.Add(1)
+		if old.State() == handles.Alive {
+			r.killed.Add(1)
+		}
+		r.pushOutside(h.Index())
+	}
+}

@@ -137,8 +137,7 @@ func (r *Registry) killChildren(h handles.Local) {
 	for k := 0; k < len(queue); k++ {
 		for c := r.family[queue[k].Index()].first; c != 0; c = r.family[c].next {
 			ch := handles.NewLocal(c, r.locals.Word(c).Generation())
-			if old, won := r.locals.Kill(ch); won {
-				r.bury(ch, old)
+			if r.killOne(ch) {
 				queue = append(queue, ch)
 			}
 		}

@@ -142,13 +142,19 @@ func (r *Registry) removeQuietly(comp *archetype.Component, h handles.Local) err
 
 // move takes a living entity to another archetype of its class with the columns that both
 // have. The slot it leaves is empty at once, and reclaimed when the callback commits. If
-// another goroutine destroys h first, nothing moves and the answer is ErrStale. Whether
-// the new slot was fresh is left in lastFresh. Owner only.
+// another goroutine destroys h first, nothing moves and the answer is ErrStale, unless such
+// deaths wait for the next window. Whether the new slot was fresh is left in lastFresh. Owner only.
 func (r *Registry) move(h handles.Local, ch *archetype.Chunk, slot uint32, to *archetype.Archetype) error {
 	nch, nslot, fresh := to.Take()
-	if !r.locals.Move(h, nch.Base()+nslot) {
-		to.Untake(nch, nslot, fresh)
-		return ErrStale
+	if nch == nil {
+		return ErrExhausted
+	}
+	if place := nch.Base() + nslot; !r.locals.Move(h, place) {
+		if !r.late() {
+			to.Untake(nch, nslot, fresh)
+			return ErrStale
+		}
+		r.locals.SetPlace(h, place) // dead from the next window on, and until then like any other
 	}
 	r.lastFresh = fresh
 	to.CopyShared(nch, nslot, ch, slot)
@@ -192,7 +198,7 @@ func (r *Registry) unmove(op *undoOp) {
 	r.tellMoves()
 }
 
-func (r *Registry) findDeathIfDead(h handles.Local) *death {
+func (r *Registry) findDeathIfDead(h handles.Local) *grave {
 	if r.locals.Alive(h) {
 		return nil
 	}

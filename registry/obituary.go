@@ -81,14 +81,12 @@ func (o *obituaries) read(p *obitPages, number uint64) (Obituary, bool) {
 
 // publishObituaries writes the deaths since the last boundary down. Owner only.
 func (r *Registry) publishObituaries() {
-	list := r.dying[min(r.obitMark, len(r.dying)):]
+	from := max(r.obitMark, len(r.dying)-obitsKept)
 	r.obitMark = len(r.dying)
-	if len(list) > obitsKept {
-		list = list[len(list)-obitsKept:]
-	}
-	if len(list) == 0 {
+	if from >= len(r.dying) {
 		return
 	}
+	list, graves := r.dying[from:], r.graves[from:]
 	o := &r.obits
 	p := o.pages.Load()
 	if p == nil {
@@ -98,17 +96,17 @@ func (r *Registry) publishObituaries() {
 	head := o.head.Load()
 	o.limit.Store(head + uint64(len(list)))
 	frame := r.frame.Load()
-	for i, d := range list {
-		if i == 0 || d.cause() != list[i-1].cause() {
+	for i, h := range list {
+		if i == 0 || graves[i].cause() != graves[i-1].cause() {
 			n := p.chapters.Load()
 			ch := &p.chapter[n%obitsKept]
 			ch.first.Store(^uint64(0)) // nobody's while it changes
 			ch.frame.Store(frame)
-			ch.cause.Store(r.causes[d.cause()])
+			ch.cause.Store(r.causes[graves[i].cause()])
 			ch.first.Store(head + uint64(i))
 			p.chapters.Store(n + 1)
 		}
-		p.handle[(head+uint64(i))%obitsKept].Store(uint64(d.h))
+		p.handle[(head+uint64(i))%obitsKept].Store(uint64(h))
 	}
 	o.head.Store(head + uint64(len(list)))
 }

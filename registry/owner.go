@@ -60,7 +60,8 @@ func (r *Registry) Update(fn func(*Window) error) error {
 	defer r.release()
 	done := false
 	defer func() {
-		if !done { // fn panicked or exited: its undoing is shown, observers hear next time
+		if !done { // fn or an observer exited: the undoing is shown, observers hear next time
+			r.endFrame()
 			r.publishObituaries()
 			r.publish()
 		}

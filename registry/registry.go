@@ -52,14 +52,16 @@ type Registry struct {
 
 	// Owner only from here on.
 	store       *archetype.Store
-	stash       int64 // part of room that the owner holds, see takeRoom
-	exact       bool  // few enough entities that the owner holds no stash
-	live        int   // entities alive, active or not
-	inactive    int   // of these, those with a clear Active bit
-	tombstoned  int   // dead, slot not reclaimed
-	dying       []death
-	obitMark    int // dying[:obitMark] have their obituary
-	deadBefore  int // dying[:deadBefore] died before the present callback
+	stash       int64           // part of room that the owner holds, see takeRoom
+	exact       bool            // few enough entities that the owner holds no stash
+	live        int             // entities alive, active or not
+	inactive    int             // of these, those with a clear Active bit
+	tombstoned  int             // dead, slot not reclaimed
+	dying       []handles.Local // dead, not reclaimed
+	graves      []grave         // of dying, one each
+	placeless   int             // of them, those without a slot
+	obitMark    int             // dying[:obitMark] have their obituary
+	deadBefore  int             // dying[:deadBefore] died before the present callback
 	causeNow    string
 	causeAt     uint32    // place of causeNow in causes, plus one; 0 before a death needs it
 	causes      []*string // causes of the deaths in dying, see causeIndex

@@ -18,19 +18,40 @@ func (w *Window) Reset() error {
 	r.drainOutside()
 	for i := uint32(1); i <= r.locals.Highest(); i++ {
 		if s := r.locals.Word(i).State(); s == handles.Alive || s == handles.Reserved {
-			h := handles.NewLocal(i, r.locals.Word(i).Generation())
-			if old, won := r.locals.Kill(h); won {
-				r.bury(h, old)
-			}
+			r.killOne(handles.NewLocal(i, r.locals.Word(i).Generation()))
 		}
 	}
 	r.drainOutside()
 	r.commit()
 	r.process()
+	r.disownUnseen()
 	for _, a := range r.store.Archetypes() {
 		a.Clear()
 	}
 	clear(r.bornChunks)
 	r.bornChunks = r.bornChunks[:0]
 	return nil
+}
+
+// disownUnseen parts those from their slots whom another goroutine has killed and has not
+// put into the outside list yet. Their storage goes now; when they turn up in the list,
+// they are deaths without a place. Owner only, with all other deaths reclaimed.
+func (r *Registry) disownUnseen() {
+	frame := r.frame.Load()
+	for _, a := range r.store.Archetypes() {
+		for _, ch := range a.Chunks() {
+			for slot, h := range ch.Entities()[:ch.Allocated()] {
+				if h == 0 {
+					continue
+				}
+				r.tombstone(h, ch.Base()+uint32(slot))
+				last := len(r.dying) - 1 // comes with the outside list
+				r.dying, r.graves = r.dying[:last], r.graves[:last]
+				r.tombstoned--
+				r.freeNames(h.Index(), frame)
+				r.locals.SetPlace(h, handles.NoPlace)
+				r.killed.Add(-1)
+			}
+		}
+	}
 }

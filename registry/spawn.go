@@ -74,7 +74,6 @@ func (r *Registry) birth(a *archetype.Archetype) (handles.Local, *archetype.Chun
 
 // settle writes who lives in a slot, for a handle that was reserved. Owner only.
 func (r *Registry) settle(a *archetype.Archetype, ch *archetype.Chunk, slot uint32, h handles.Local) {
-	r.nameRecord(h.Index())
 	ch.Entities()[slot] = h
 	r.show(ch, slot)
 	a.AddLive(1)
@@ -173,7 +172,9 @@ func (c *Class[E]) SpawnReserved(w *Window, h handles.Local, e E) error {
 	if ch == nil {
 		return ErrExhausted
 	}
+	r.nameRecord(h.Index())                   // first: others know h, and may resolve it as soon as it is alive
 	if !r.locals.Spawned(h, ch.Base()+slot) { // destroyed meanwhile
+		r.globals.Unissue(r.recordOf(h.Index()))
 		c.home.Untake(ch, slot, fresh)
 		return ErrStale
 	}

@@ -134,9 +134,10 @@ func (r *Registry) undoOne(op *undoOp) {
 		r.undoHandles = r.undoHandles[:op.at]
 	case undoDeaths:
 		for i := int(op.at) + int(op.slot) - 1; i >= int(op.at); i-- {
-			r.unkill(&r.dying[i])
+			r.unkill(r.dying[i], r.graves[i])
 		}
 		r.dying = slices.Delete(r.dying, int(op.at), int(op.at)+int(op.slot))
+		r.graves = slices.Delete(r.graves, int(op.at), int(op.at)+int(op.slot))
 	case undoReserved:
 		r.unspawnReserved(op.h, op.fresh)
 	case undoMove:
@@ -191,6 +192,7 @@ func (r *Registry) disown(h handles.Local, ch *archetype.Chunk, slot uint32) {
 	r.locals.SetPlace(h, handles.NoPlace)
 	if d := r.findDeath(h); d != nil { // the owner has seen it die
 		d.place = handles.NoPlace
+		r.placeless++
 		r.tombstoned--
 		r.unevent(Destroyed, h)
 		return
@@ -214,24 +216,25 @@ func (r *Registry) unspawnReserved(h handles.Local, fresh bool) {
 }
 
 // unkill brings an entity back, or a reservation, that this callback destroyed.
-func (r *Registry) unkill(d *death) {
+func (r *Registry) unkill(h handles.Local, d grave) {
 	r.takeBackRoom()
 	if d.place == handles.NoPlace {
-		if !r.locals.ReviveReserved(d.h) {
+		r.placeless--
+		if !r.locals.ReviveReserved(h) {
 			panic("registry: undo of a destroyed reservation")
 		}
 		return
 	}
-	r.unevent(Destroyed, d.h)
+	r.unevent(Destroyed, h)
 	ch := r.store.ChunkAt(d.place)
 	slot := d.place - ch.Base()
-	ch.Entities()[slot] = d.h
+	ch.Entities()[slot] = h
 	ch.Archetype().AddLive(1)
 	r.live++
 	r.tombstoned--
 	r.inactive++
 	r.setActive(ch, slot, d.how&wasActive != 0)
-	if !r.locals.Revive(d.h, d.place) {
+	if !r.locals.Revive(h, d.place) {
 		panic("registry: undo of a death")
 	}
 }
@@ -247,10 +250,10 @@ func (r *Registry) takeBackRoom() {
 	r.room.Add(-1)
 }
 
-func (r *Registry) findDeath(h handles.Local) *death {
+func (r *Registry) findDeath(h handles.Local) *grave {
 	for i := len(r.dying) - 1; i >= 0; i-- {
-		if r.dying[i].h == h {
-			return &r.dying[i]
+		if r.dying[i] == h {
+			return &r.graves[i]
 		}
 	}
 	return nil

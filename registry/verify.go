@@ -135,10 +135,12 @@ func (v *verifier) words() {
 // deaths checks what waits to be reclaimed.
 func (v *verifier) deaths() {
 	r, stones := v.r, 0
-	for _, d := range r.dying {
-		w := r.locals.Word(d.h.Index())
-		v.check(w.State() == handles.Dying && w.Generation() == d.h.Generation(), "death of %v, whose word is %v %d", d.h, w.State(), w.Generation())
-		v.check(w.Place() == d.place, "death of %v at %d, whose word says %d", d.h, d.place, w.Place())
+	v.check(len(r.graves) == len(r.dying), "%d deaths with %d graves", len(r.dying), len(r.graves))
+	for i, h := range r.dying {
+		d := r.graves[i]
+		w := r.locals.Word(h.Index())
+		v.check(w.State() == handles.Dying && w.Generation() == h.Generation(), "death of %v, whose word is %v %d", h, w.State(), w.Generation())
+		v.check(w.Place() == d.place, "death of %v at %d, whose word says %d", h, d.place, w.Place())
 		if d.place != handles.NoPlace {
 			stones++
 		}

@@ -1,6 +1,7 @@
 package registry
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/airlock-ecs/airlock/archetype"
@@ -165,10 +166,11 @@ func (r *Registry) grant(w *Window, wi *wish) error {
 // grantSpawn makes the wished entity. A reservation that was destroyed before its birth is
 // no failure: nobody waits for it.
 func (c *Class[E]) grantSpawn(w *Window, wi *wish) error {
-	if w.r.locals.Status(wi.h) == handles.Stale {
+	err := c.SpawnReserved(w, wi.h, c.later[wi.at])
+	if errors.Is(err, ErrStale) {
 		return nil
 	}
-	return c.SpawnReserved(w, wi.h, c.later[wi.at])
+	return err
 }
 
 func (c *Class[E]) forgetWished() {
