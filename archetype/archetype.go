@@ -26,16 +26,22 @@ type Archetype struct {
 	live   int
 	chunks []*Chunk
 	holes  bitset.Set // indices of the chunks with holes
-	bytes  int
+	bytes  int        // of extents and typed columns
+
+	extents []*extent // where the chunks' memory is, oldest first
+	vacant  int       // places in them that no chunk has
 
 	store     *Store
 	class     int
 	className string
 	sig       Signature
-	comps     []*Component     // by id
-	layout    *FieldLayout     // of all chunks but perhaps the first
-	first     *FieldLayout     // of the chunk that is made while there is none
-	columns   [columnIDs]int32 // table slot of a component's first column, -1 without one
+	comps     []*Component // by id
+	layout    *FieldLayout // of all chunks but perhaps the first
+	first     *FieldLayout // of the chunk that is made while there is none
+
+	extentLayouts [7]*FieldLayout // by the logarithm of the places; made when needed, from 1 on
+
+	columns [columnIDs]int32 // table slot of a component's first column, -1 without one
 
 	addEdges, removeEdges []*Archetype // by component; as long as the highest one that was set
 }
@@ -102,8 +108,9 @@ func (a *Archetype) Has(id ComponentID) bool { return a.sig.Has(id) }
 // Concurrency: any goroutine; never waits. Allocates: no.
 func (a *Archetype) Components() []*Component { return a.comps }
 
-// Layout is how the columns of a chunk lie. An archetype of default size has a smaller first
-// chunk with a layout of its own (Chunk.Layout); table slots are the same in both.
+// Layout is how the columns of a chunk of regular size lie that has its block for itself. Chunks
+// of larger archetypes share blocks, and one of default size has a smaller first chunk, so
+// offsets and strides of a chunk are those of Chunk.Layout; table slots are the same.
 //
 // Concurrency: any goroutine; never waits. Allocates: no.
 func (a *Archetype) Layout() *FieldLayout { return a.layout }
@@ -151,7 +158,9 @@ func (a *Archetype) Live() int { return a.live }
 // Concurrency: the registry's owner with no workers about; never waits. Allocates: no.
 func (a *Archetype) AddLive(n int) { a.live += n }
 
-// Bytes is the memory of all chunks.
+// Bytes is the memory that the archetype holds: the slab blocks in which its chunks lie, those
+// places in them included that no chunk has yet, and the chunks' columns with pointers. What
+// was never written may not be resident. Bookkeeping is not counted.
 //
 // Concurrency: the registry's owner and its workers; never waits. Allocates: no.
 func (a *Archetype) Bytes() int { return a.bytes }

@@ -33,7 +33,7 @@ func (c *Chunk) ClearBit(slot uint32) { c.active[slot>>6] &^= 1 << (slot & 63) }
 // Concurrency: the registry's owner and its workers; never waits. Allocates: no.
 func (c *Chunk) SetBitAtomic(slot uint32) {
 	// The words are untyped memory, hence a function where the rest of the project has typed
-	// atomics. They are 8-byte aligned: the plane begins at a cache line.
+	// atomics. They are 8-byte aligned: planes begin at a cache line, and chunks have whole words.
 	atomic.OrUint64(&c.active[slot>>6], 1<<(slot&63))
 }
 

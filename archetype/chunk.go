@@ -36,7 +36,8 @@ type Chunk struct {
 	layout    *FieldLayout
 	index     int              // in archetype.chunks
 	bases     []unsafe.Pointer // where frame 0 of each column begins
-	block     uint64           // offset of its block in the slab
+	extent    *extent          // whose memory it has
+	place     int              // in the extent
 }
 
 // Base is the cache index of slot 0.
@@ -65,8 +66,9 @@ func (c *Chunk) Archetype() *Archetype { return c.archetype }
 // Concurrency: the registry's owner and its workers; never waits. Allocates: no.
 func (c *Chunk) Index() int { return c.index }
 
-// Layout is how the chunk's columns lie. The first chunk of an archetype may be smaller than
-// the others, so this can differ from the archetype's; table slots are the same.
+// Layout is how the chunk's columns lie. Chunks of an archetype may share blocks and the first
+// may be smaller, so offsets and strides can differ from the archetype's layout and from those
+// of another chunk. Table slots are the same in all.
 //
 // Concurrency: the registry's owner and its workers; never waits. Allocates: no.
 func (c *Chunk) Layout() *FieldLayout { return c.layout }
@@ -91,7 +93,8 @@ func (c *Chunk) Cell(tableSlot int, slot uint32, size uintptr) unsafe.Pointer {
 func (c *Chunk) Entities() []handles.Local { return c.entities }
 
 // newChunk makes a chunk of zeros.
-func newChunk(a *Archetype, layout *FieldLayout, base uint32) *Chunk {
+func newChunk(a *Archetype, e *extent, place int, base uint32) *Chunk {
+	layout := e.layout
 	words := layout.slots / 64
 	n := layout.Len()
 	pointers := make([]unsafe.Pointer, 2*n+len(a.zeroing16))
@@ -106,16 +109,15 @@ func newChunk(a *Archetype, layout *FieldLayout, base uint32) *Chunk {
 		layout:    layout,
 		index:     len(a.chunks),
 		base:      base,
+		extent:    e,
+		place:     place,
 	}
-	var block unsafe.Pointer
-	block, c.block = a.store.slab.alloc(layout.block)
 	for i := range layout.fields {
 		f := &layout.fields[i]
 		if f.Pointers {
 			c.bases[i] = typedColumn(f, layout.slots)
 		} else {
-			// Sound: every offset of the layout is inside the block.
-			c.bases[i] = unsafe.Add(block, f.Offset)
+			c.bases[i] = e.column(i, place)
 		}
 	}
 	c.resolve(a.store.frame)
@@ -130,12 +132,13 @@ func (c *Chunk) resolve(frame uint64) {
 	}
 	n := len(c.table)
 	// Sound: the last two columns of a layout are the plane and the entity column, of these
-	// element types and at least this long; both begin at a cache line.
+	// element types. The chunk's parts of them are this long, and begin at a multiple of 8 bytes
+	// because the columns do.
 	c.active = unsafe.Slice((*uint64)(c.table[n-2]), len(c.holes))
 	c.entities = unsafe.Slice((*handles.Local)(c.table[n-1]), c.layout.slots)
 }
 
-// release gives the chunk's memory back and makes the chunk useless.
+// release gives the chunk's memory and cache indices back and makes the chunk useless.
 func (c *Chunk) release() {
 	s := c.archetype.store
 	for p := int(c.base >> 6); p < int(c.base>>6)+len(c.holes); p++ {
@@ -143,6 +146,6 @@ func (c *Chunk) release() {
 	}
 	s.cache.give(uint64(c.base), uint64(c.layout.slots))
 	s.cacheCap.Store(uint32(s.cache.high()))
-	s.slab.release(c.block, c.layout.block)
+	c.archetype.vacate(c)
 	*c = Chunk{archetype: c.archetype, layout: c.layout}
 }

@@ -20,7 +20,7 @@ type FieldDescriptor struct {
 	Tier                     Tier
 	FrameCount               int
 	FrameStride, ElementSize uintptr // bytes from one frame to the next; of one element
-	Offset                   uintptr // of frame 0 in the chunk's block; 0 for a column of its own
+	Offset                   uintptr // of frame 0 in the block; 0 for a column of its own
 	Type                     reflect.Type
 	Pointers                 bool // the column is typed memory of its own, outside the block
 }
@@ -29,21 +29,27 @@ type FieldDescriptor struct {
 // components, then the Active plane (ActiveID; one element is a word of 64 slots), then the
 // entity column (EntityID). It does not change.
 //
+// Some chunks may share a block, and then have one layout (see Chunks): in each frame of a
+// column their parts lie end to end. Frame 0 of a column of the chunk at place p begins at
+// Offset + p*n*ElementSize in the block, where n is the elements of a chunk.
+//
 // Invariant: entries are sorted by key; entry i has table slot i; columns in the block do not
 // overlap and begin at multiples of 64; a stride is 0 exactly when there is one frame.
 type FieldLayout struct {
 	keys   []FieldKey
 	fields []FieldDescriptor // in the order of keys
-	slots  int
-	block  uintptr // bytes of the slab block
-	bytes  uintptr // bytes of the block and of the typed columns
+	slots  int               // of a chunk
+	places int               // chunks in a block
+	block  uintptr           // bytes of the slab block
+	typed  uintptr           // bytes of the typed columns of a chunk
 
 	// What BuildFieldTable needs of each field, side by side.
 	counts  []uint64
 	strides []uintptr
+	parts   []uintptr // bytes of a chunk in one frame
 }
 
-// NewLayout lays out chunks of that many slots. temporalFrames is the depth of the temporal
+// NewLayout lays out chunks of that many slots, each in a block of its own. temporalFrames is the depth of the temporal
 // ring; with 0, Temporal columns have the frames of Volatile ones.
 //
 // The Active plane and the entity column follow the highest tier among the components, but
@@ -51,10 +57,16 @@ type FieldLayout struct {
 //
 // Concurrency: any goroutine; never waits. Allocates: yes.
 func NewLayout(comps []*Component, slots, temporalFrames int) *FieldLayout {
+	return newLayout(comps, slots, 1, temporalFrames)
+}
+
+// newLayout lays out blocks with places for some chunks. But for columns with pointers, which
+// are outside, all of them together lie as one chunk with the slots of all of them would.
+func newLayout(comps []*Component, slots, places, temporalFrames int) *FieldLayout {
 	comps = slices.Clone(comps)
 	slices.SortFunc(comps, func(a, b *Component) int { return cmp.Compare(a.ID, b.ID) })
 
-	l := &FieldLayout{slots: slots}
+	l := &FieldLayout{slots: slots, places: places}
 	highest := Volatile
 	for _, c := range comps {
 		highest = max(highest, c.Tier)
@@ -68,7 +80,7 @@ func NewLayout(comps []*Component, slots, temporalFrames int) *FieldLayout {
 	return l
 }
 
-// add appends a column of n elements a frame.
+// add appends a column of n elements a frame and chunk.
 func (l *FieldLayout) add(key FieldKey, tier Tier, t reflect.Type, n, temporalFrames int, pointers bool) {
 	d := FieldDescriptor{
 		Slot:        len(l.fields),
@@ -80,20 +92,26 @@ func (l *FieldLayout) add(key FieldKey, tier Tier, t reflect.Type, n, temporalFr
 	}
 	// A frame begins at a cache line too. For columns this rounds nothing: 64 slots of any
 	// size are whole lines, so a typed column stays a plain array over all its frames.
-	frame := alignUp(uintptr(n)*d.ElementSize, columnAlign)
+	part := uintptr(n) * d.ElementSize
+	frame := alignUp(part*uintptr(l.places), columnAlign)
+	if pointers {
+		frame = part
+	}
 	if d.FrameCount > 1 {
 		d.FrameStride = frame
 	}
 	size := frame * uintptr(d.FrameCount)
-	if !pointers {
+	if pointers {
+		l.typed += size
+	} else {
 		d.Offset = l.block
 		l.block += size
 	}
-	l.bytes += size
 	l.keys = append(l.keys, key)
 	l.fields = append(l.fields, d)
 	l.counts = append(l.counts, uint64(d.FrameCount))
 	l.strides = append(l.strides, d.FrameStride)
+	l.parts = append(l.parts, part)
 }
 
 // Lookup finds a column.
@@ -125,15 +143,21 @@ func (l *FieldLayout) All() iter.Seq2[FieldKey, FieldDescriptor] {
 // Concurrency: any goroutine; never waits. Allocates: no.
 func (l *FieldLayout) Len() int { return len(l.fields) }
 
-// Slots is how many slots the chunks have that are laid out like this.
+// Slots is how many slots a chunk has that is laid out like this.
 //
 // Concurrency: any goroutine; never waits. Allocates: no.
 func (l *FieldLayout) Slots() int { return l.slots }
 
-// Bytes is the memory of a chunk: all frames of all columns, those outside the block as well.
+// Chunks is how many chunks lie end to end in a block: 1 in what NewLayout makes.
 //
 // Concurrency: any goroutine; never waits. Allocates: no.
-func (l *FieldLayout) Bytes() int { return int(l.bytes) }
+func (l *FieldLayout) Chunks() int { return l.places }
+
+// Bytes is the memory of as many chunks as share a block: all frames of all columns, those
+// outside the block as well.
+//
+// Concurrency: any goroutine; never waits. Allocates: no.
+func (l *FieldLayout) Bytes() int { return int(l.block + uintptr(l.places)*l.typed) }
 
 // BuildFieldTable resolves every column for a storage frame: out[slot] is where that frame
 // of the column begins, given where its frame 0 begins. There is one formula for all tiers;

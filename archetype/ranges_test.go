@@ -118,6 +118,7 @@ func TestSlabBlocksAreZeroAlignedAndReused(t *testing.T) {
 				}
 				i := rapid.IntRange(0, len(out)-1).Draw(t, "which")
 				require.Equal(t, len(out[i].bytes), bytes.Count(out[i].bytes, []byte{out[i].mark}), "written by another block")
+				clear(out[i].bytes)
 				s.Release(out[i].lo, out[i].size)
 				out = append(out[:i], out[i+1:]...)
 			},

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"sort"
 	"unsafe"
+
+	"github.com/airlock-ecs/airlock/internal/check"
 )
 
 const (
@@ -18,8 +20,8 @@ const (
 // has an offset in one long line on which the regions lie one after another, with a gap
 // between them, so that blocks of two regions are never joined into one.
 //
-// Free blocks are zero, and so is a block that is handed out. They are cleared when they come
-// back, not when they leave: fresh regions are zero as the runtime made them, and a store that
+// Free blocks are zero, and so is a block that is handed out. Who gives one back has cleared
+// what was written of it: fresh regions are zero as the runtime made them, and a store that
 // only grows never touches a page before it is written.
 //
 // Rejected: a region for each chunk. It leaves zeroing and reuse to the garbage collector, which
@@ -48,10 +50,14 @@ func (s *slab) alloc(size uintptr) (unsafe.Pointer, uint64) {
 	return s.at(lo), lo
 }
 
-// release takes a block back and clears it. Nobody may hold a pointer into it any more.
+// release takes a block of zeros back. Nobody may hold a pointer into it any more.
 func (s *slab) release(lo uint64, size uintptr) {
 	n := alignUp(size, columnAlign)
-	zeroBytes(s.at(lo), n)
+	if check.Enabled {
+		if at, bad := nonZero(s.at(lo), n); bad {
+			check.Failf("archetype: a slab block of %d bytes came back with a value at byte %d", size, at)
+		}
+	}
 	s.free.give(lo, uint64(n))
 	s.taken -= n
 }

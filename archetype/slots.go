@@ -172,20 +172,21 @@ func (a *Archetype) filled(c *Chunk) {
 
 // takeFromNewChunk appends a chunk and takes its first slot.
 func (a *Archetype) takeFromNewChunk() (*Chunk, uint32, bool) {
-	layout := a.layout
+	slots := a.layout.slots
 	if len(a.chunks) == 0 {
-		layout = a.first
+		slots = a.first.slots
 	}
 	s := a.store
-	base, ok := s.cache.take(uint64(layout.slots))
+	base, ok := s.cache.take(uint64(slots))
 	if !ok {
 		return nil, 0, false
 	}
-	c := newChunk(a, layout, uint32(base))
+	e, place := a.occupy()
+	c := newChunk(a, e, place, uint32(base))
 	s.enter(c)
 	a.chunks = append(a.chunks, c)
 	a.tail = c
-	a.bytes += layout.Bytes()
+	a.bytes += int(c.layout.typed)
 	c.allocated = 1
 	a.allocated++
 	return c, 0, true
@@ -207,6 +208,6 @@ func (a *Archetype) releaseTail() {
 			a.hole = nil
 		}
 	}
-	a.bytes -= c.layout.Bytes()
+	a.bytes -= int(c.layout.typed)
 	c.release()
 }

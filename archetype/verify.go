@@ -27,8 +27,10 @@ func (s *Store) Verify() error {
 		}
 		for _, c := range a.chunks {
 			places += uint64(c.layout.slots)
-			blocks += uint64(alignUp(c.layout.block, columnAlign))
 			chunks += uint64(len(c.holes))
+		}
+		for _, e := range a.extents {
+			blocks += uint64(e.layout.block)
 		}
 	}
 	for _, c := range s.blocks {
@@ -46,7 +48,7 @@ func (s *Store) Verify() error {
 	case uint64(s.cacheCap.Load()) != s.cache.high():
 		return fmt.Errorf("archetype: cache cap %d, highest index in use %d", s.cacheCap.Load(), s.cache.high())
 	case blocks != uint64(s.slab.taken):
-		return fmt.Errorf("archetype: chunks have %d bytes of the slab, %d are out", blocks, s.slab.taken)
+		return fmt.Errorf("archetype: extents have %d bytes of the slab, %d are out", blocks, s.slab.taken)
 	}
 	return nil
 }
@@ -75,7 +77,10 @@ func (a *Archetype) verify() error {
 		}
 		allocated += c.Allocated()
 		slots += c.Slots()
-		size += c.layout.Bytes()
+		size += int(c.layout.typed)
+	}
+	for _, e := range a.extents {
+		size += int(e.layout.block)
 	}
 	switch {
 	case a.live < 0 || a.live > a.allocated:
@@ -83,11 +88,14 @@ func (a *Archetype) verify() error {
 	case a.allocated != allocated || allocated > slots:
 		return fmt.Errorf("allocated %d, %d in its chunks, which have %d slots", a.allocated, allocated, slots)
 	case a.bytes != size:
-		return fmt.Errorf("bytes %d, %d in its chunks", a.bytes, size)
+		return fmt.Errorf("bytes %d, %d in its extents and chunks", a.bytes, size)
 	case len(a.chunks) == 0 && a.tail != nil, len(a.chunks) > 0 && a.tail != a.chunks[len(a.chunks)-1]:
 		return fmt.Errorf("the tail is not the last of %d chunks", len(a.chunks))
 	case a.hole != lowest || a.holes.Len() != holes:
 		return fmt.Errorf("%d chunks with holes, %d recorded, or the lowest is not the first of them", holes, a.holes.Len())
+	}
+	if err := a.verifyExtents(); err != nil {
+		return err
 	}
 	return a.holes.Verify()
 }
@@ -144,9 +152,8 @@ func (c *Chunk) verifyColumn(f *FieldDescriptor) error {
 		if frame == c.archetype.store.frame%uint64(f.FrameCount) {
 			continue
 		}
-		size := f.FrameStride
-		// Sound: a stride is the size of a frame, and this one is one of FrameCount.
-		if at, bad := nonZero(unsafe.Add(c.bases[f.Slot], uintptr(frame)*size), size); bad {
+		// Sound: the chunk's part of a frame, and this one is one of FrameCount.
+		if at, bad := nonZero(unsafe.Add(c.bases[f.Slot], uintptr(frame)*f.FrameStride), c.layout.parts[f.Slot]); bad {
 			return fmt.Errorf("frame %d of column %s was written, at byte %d", frame, f.Type, at)
 		}
 	}

@@ -84,7 +84,7 @@ func (g *Globals) Faults() map[string]func() {
 		"a lost count":        func() { g.issued++ },
 		"a lost retirement":   func() { g.retired++ },
 		"free and burned":     func() { b, _ := g.burned.First(); g.free.Add(b) },
-		"a mark":              func() { g.burnt = indexSet{} },
+		"a mark":              func() { g.settled = indexSet{} },
 		"never issued":        func() { g.free.Add(g.limit) },
 		"beyond the limit":    func() { g.used.add(g.limit + 1) },
 		"index 0":             func() { g.used.add(0) },

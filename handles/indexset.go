@@ -1,6 +1,9 @@
 package handles
 
-import "iter"
+import (
+	"iter"
+	"math/bits"
+)
 
 // indexSet is a plain set of indices, in pages, for few or many of them anywhere. Owner only.
 type indexSet struct {
@@ -38,16 +41,18 @@ func (s *indexSet) remove(i uint32) {
 	}
 }
 
-// around yields all indices of the pages that hold any member, members and others.
-func (s *indexSet) around() iter.Seq[uint32] {
+// all yields the members, ascending.
+func (s *indexSet) all() iter.Seq[uint32] {
 	return func(yield func(uint32) bool) {
 		for n, p := range s.pages {
 			if p == nil {
 				continue
 			}
-			for i := range uint32(pageSize) {
-				if !yield(uint32(n)<<pageBits + i) {
-					return
+			for w, word := range p {
+				for ; word != 0; word &= word - 1 {
+					if !yield(uint32(n<<pageBits + w*64 + bits.TrailingZeros64(word))) {
+						return
+					}
 				}
 			}
 		}

@@ -253,7 +253,7 @@ func TestUnissueAndKillExcludeEachOther(t *testing.T) {
 
 // Reservers and the owner, over many segments of the line and many pages of fresh indices.
 func TestReserversAndTheOwnerShareALargeSpace(t *testing.T) {
-	const limit, perFrame, frames = 40_000, 3000, 30
+	const limit, perFrame, frames = 40_000, 3000, 20
 	s := handles.NewLocals(handles.LocalsConfig{Limit: limit})
 	var (
 		wait  sync.WaitGroup

@@ -81,3 +81,19 @@ func (w *Words) create(i uint32) *atomic.Uint64 {
 	}
 	return &p[i%pageSize]
 }
+
+// firstOutside is the lowest index with a word that is not 0 and not in a set. For Verify.
+func (w *Words) firstOutside(set *indexSet) (uint32, bool) {
+	for n := range w.pages {
+		p := w.pages[n].Load()
+		if p == nil {
+			continue
+		}
+		for i := range p {
+			if index := uint32(n<<pageBits + i); p[i].Load() != 0 && !set.has(index) {
+				return index, true
+			}
+		}
+	}
+	return 0, false
+}

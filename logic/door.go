@@ -9,9 +9,9 @@ import (
 )
 
 const (
-	sampling     = 8                      // of so many handshakes one is timed
-	calmReadings = 8                      // see readClock
-	skipReadings = 3                      // see readClock
+	sampling     = 16                     // of so many handshakes one is timed
+	calmReadings = 4                      // see readClock
+	skipReadings = 7                      // see readClock
 	skipWatchdog = 100 * time.Millisecond // a shorter one would take several callbacks for one
 	yields       = 4                      // looks at the state, a yield before each, before parking
 	deadlockWait = 10 * time.Millisecond  // after this long a waiter asks whether it waits for itself
@@ -77,9 +77,12 @@ func (d *door) init(c clock, w *watch, q *gauge, inside func() bool) {
 	}
 }
 
-// enter queues the calling goroutine, which has a place in the queue booked, and returns when
-// it holds the window. It must call leave then.
+// enter queues the calling goroutine and returns when it holds the window. It must call leave
+// then.
 func (d *door) enter(ctx context.Context) (*waiter, error) {
+	if d.queue.full() {
+		return nil, ErrQueueFull
+	}
 	w := d.pool.Get().(*waiter)
 	if w.asked.Load() {
 		w.asked.Store(false)
@@ -92,12 +95,16 @@ func (d *door) enter(ctx context.Context) (*waiter, error) {
 	w.state.Store(waiterSpinning)
 	if !d.push(w) {
 		d.pool.Put(w)
-		d.queue.give()
 		return nil, ErrStopped
 	}
-	d.queue.lineUp()
+	counted := d.queue.take(gaugeCaller)
+	if !counted && w.state.CompareAndSwap(waiterSpinning, waiterCancelled) {
+		return nil, ErrQueueFull // somebody else took the last place since we looked
+	}
 	err := d.await(ctx, w)
-	d.queue.leaveLine()
+	if counted {
+		d.queue.give(gaugeCaller)
+	}
 	if err != nil {
 		return nil, err
 	}

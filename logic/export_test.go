@@ -30,7 +30,6 @@ func NewGate() *Gate {
 
 // Pass queues, runs fn with the window, and hands it on.
 func (g *Gate) Pass(fn func()) error {
-	g.q.take()
 	w, err := g.d.enter(context.Background())
 	if err != nil {
 		return err
@@ -65,19 +64,16 @@ func CheckGauge(t *testing.T, start uint64) {
 	g.limit = start + 4
 	g.word.Store(start)
 	for i := range 4 {
-		require.True(t, g.take())
-		if i%2 == 1 {
-			g.lineUp()
-		}
+		require.True(t, g.take([]uint64{gaugeOp, gaugeCaller}[i%2]))
 	}
-	require.False(t, g.take())
+	require.False(t, g.take(gaugeOp))
+	require.False(t, g.take(gaugeCaller))
 	callers, ops := g.read()
 	require.Equal(t, 2, callers)
 	require.EqualValues(t, start+2, ops)
-	g.leaveLine()
-	g.give()
-	g.leaveLine()
-	g.give()
+	for i := range 4 {
+		g.give([]uint64{gaugeOp, gaugeCaller}[i%2])
+	}
 	callers, ops = g.read()
 	require.Zero(t, callers)
 	require.EqualValues(t, start, ops)
@@ -108,11 +104,17 @@ func NewGauge(limit int) *Gauge {
 	return g
 }
 
-func (g *Gauge) Take() bool       { return g.g.take() }
-func (g *Gauge) LineUp()          { g.g.lineUp() }
-func (g *Gauge) Give()            { g.g.give() }
-func (g *Gauge) LeaveLine()       { g.g.leaveLine() }
-func (g *Gauge) Read() (int, int) { return g.g.read() }
+func (g *Gauge) Take(caller bool) bool { return g.g.take(gaugeKind(caller)) }
+func (g *Gauge) Give(caller bool)      { g.g.give(gaugeKind(caller)) }
+func (g *Gauge) Full() bool            { return g.g.full() }
+func (g *Gauge) Read() (int, int)      { return g.g.read() }
+
+func gaugeKind(caller bool) uint64 {
+	if caller {
+		return gaugeCaller
+	}
+	return gaugeOp
+}
 
 // Core is the pure core of a frame with a script for a world: no clock, no queue, no
 // goroutine but the test's own.

@@ -6,8 +6,8 @@ import "sync/atomic"
 // refused operation never shows, and one that left makes room at once. One word holds both
 // counts, because a bound over two words could not be kept exactly without a lock.
 //
-// A caller books a place first and shows in line once it stands there, so that who sees n
-// callers in line knows the next one to come behind them. In between it counts as an operation.
+// A caller is counted once it stands in line, so that who sees n of them knows the next one to
+// come behind them.
 //
 // Layout: callers in line in the high 24 bits, all that wait in the low 40.
 // Invariant: callers <= all <= limit.
@@ -17,35 +17,32 @@ type gauge struct {
 }
 
 const (
-	gaugePlace  = 1       // of an operation, or of a caller that is not in line yet
-	gaugeInLine = 1 << 40 // what a caller in line has beside its place
-	gaugeAll    = gaugeInLine - 1
+	gaugeOp     = 1
+	gaugeCaller = 1<<40 | 1
+	gaugeAll    = 1<<40 - 1
 )
 
-// take books a place; false when there is none.
-func (g *gauge) take() bool {
+// full is a hint: a caller that comes now need not even try.
+func (g *gauge) full() bool { return g.word.Load()&gaugeAll >= g.limit }
+
+// take counts one, gaugeOp or gaugeCaller; false when there is no place.
+func (g *gauge) take(what uint64) bool {
 	for {
 		w := g.word.Load()
 		if w&gaugeAll >= g.limit {
 			return false
 		}
-		if g.word.CompareAndSwap(w, w+gaugePlace) {
+		if g.word.CompareAndSwap(w, w+what) {
 			return true
 		}
 	}
 }
 
-// lineUp shows a caller in line.
-func (g *gauge) lineUp() { g.word.Add(gaugeInLine) }
-
-// give returns a place.
-func (g *gauge) give() { g.word.Add(^uint64(gaugePlace - 1)) }
-
-// leaveLine returns the place of a caller in line.
-func (g *gauge) leaveLine() { g.word.Add(^uint64(gaugePlace + gaugeInLine - 1)) }
+// give returns the place of one.
+func (g *gauge) give(what uint64) { g.word.Add(-what) }
 
 func (g *gauge) read() (callers, ops int) {
 	w := g.word.Load()
-	callers = int(w / gaugeInLine)
+	callers = int(w >> 40)
 	return callers, int(w&gaugeAll) - callers
 }

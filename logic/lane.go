@@ -186,11 +186,11 @@ func (e *Engine) accept(l *lane, o op) error {
 	if o.fn == nil {
 		return errNilCallback
 	}
-	if !e.queue.take() {
+	if !e.queue.take(gaugeOp) {
 		return e.refusal()
 	}
 	if !e.lanes.add(l, o) {
-		e.queue.give()
+		e.queue.give(gaugeOp)
 		return ErrStopped
 	}
 	return nil

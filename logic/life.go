@@ -253,7 +253,7 @@ func (e *Engine) finish() {
 		o := e.dropped[0]
 		e.dropped[0] = op{}
 		e.dropped = e.dropped[1:]
-		e.queue.give()
+		e.queue.give(gaugeOp)
 		switch {
 		case o.ticket != nil:
 			o.ticket.finish(ErrStopped)

@@ -78,37 +78,29 @@ func TestTheGaugeIsExact(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		limit := rapid.IntRange(1, 20).Draw(t, "limit")
 		g := logic.NewGauge(limit)
-		places, inLine := 0, 0
+		count := map[bool]int{} // callers, operations
 		t.Repeat(map[string]func(*rapid.T){
 			"take": func(t *rapid.T) {
-				require.Equal(t, places+inLine < limit, g.Take())
-				places = min(places+1, limit-inLine)
-			},
-			"line up": func(t *rapid.T) {
-				if places == 0 {
-					t.Skip()
+				caller := rapid.Bool().Draw(t, "caller")
+				room := count[true]+count[false] < limit
+				require.Equal(t, !room, g.Full())
+				require.Equal(t, room, g.Take(caller))
+				if room {
+					count[caller]++
 				}
-				g.LineUp()
-				places, inLine = places-1, inLine+1
 			},
 			"give": func(t *rapid.T) {
-				if places == 0 {
+				caller := rapid.Bool().Draw(t, "caller")
+				if count[caller] == 0 {
 					t.Skip()
 				}
-				g.Give()
-				places--
-			},
-			"leave": func(t *rapid.T) {
-				if inLine == 0 {
-					t.Skip()
-				}
-				g.LeaveLine()
-				inLine--
+				g.Give(caller)
+				count[caller]--
 			},
 			"": func(t *rapid.T) {
 				callers, ops := g.Read()
-				require.Equal(t, inLine, callers)
-				require.Equal(t, places, ops)
+				require.Equal(t, count[true], callers)
+				require.Equal(t, count[false], ops)
 			},
 		})
 	})

@@ -103,10 +103,11 @@ func (e *Engine) enter(ctx context.Context) (*waiter, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	if !e.queue.take() {
-		return nil, e.refusal()
+	w, err := e.door.enter(ctx)
+	if err == ErrQueueFull {
+		err = e.refusal()
 	}
-	return e.door.enter(ctx)
+	return w, err
 }
 
 func (e *Engine) leave(w *waiter) { e.overran(e.door.leave(w)) }

@@ -56,7 +56,7 @@ func (e *frameShell) serveOps(b *batch) bool {
 			return false
 		}
 		o := b.take()
-		e.queue.give()
+		e.queue.give(gaugeOp)
 		e.door.served++
 		e.run(o)
 	}

@@ -227,9 +227,13 @@ func (r *Registry) process() int {
 	}
 	frame := r.frame.Load()
 	r.reclaimSlots()
-	for i, h := range r.dying {
-		if r.graves[i].place != handles.NoPlace {
-			r.freeNames(h.Index(), frame)
+	if !r.recordsPart && !r.netsUsed && len(r.family) == 0 && r.placeless == 0 {
+		r.globals.FreeOwnAll(r.dying)
+	} else {
+		for i, h := range r.dying {
+			if r.graves[i].place != handles.NoPlace {
+				r.freeNames(h, frame)
+			}
 		}
 	}
 	r.locals.FreeAll(r.dying, frame)
@@ -267,12 +271,13 @@ func (r *Registry) reclaimSlots() {
 }
 
 // freeNames frees what a dead entity was called, but for its local handle, and its links.
-func (r *Registry) freeNames(i uint32, frame uint64) {
-	if !r.recordsPart {
-		r.globals.Free(i)
+func (r *Registry) freeNames(h handles.Local, frame uint64) {
+	if r.recordsPart {
+		r.freeRecord(h)
 	} else {
-		r.globals.Free(r.recordOf(i))
+		r.globals.FreeOwn(h.Index(), h.Generation())
 	}
+	i := h.Index()
 	if r.netsUsed {
 		if n := r.netOf.Get(i); n != 0 {
 			r.netOf.At(i).Store(0)

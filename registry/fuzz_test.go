@@ -326,7 +326,7 @@ func FuzzNoAliasing(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
 		s := &namesake{
-			world: worldOf(t, registry.NewNarrow(registry.Config{MaxEntities: 24}, 3)), data: data[:min(len(data), 1000)],
+			world: worldOf(t, registry.NewNarrow(registry.Config{MaxEntities: 24}, 3)), data: data[:min(len(data), 300)],
 			issued: map[handles.Local]bool{}, alive: map[handles.Local]bool{}, reserved: map[handles.Local]bool{},
 			parent: map[handles.Local]handles.Local{}, net: map[handles.Local]handles.Net{},
 			globals: map[handles.Global]handles.Local{}, nets: map[handles.Net]handles.Local{},

@@ -7,6 +7,7 @@ import (
 
 	"github.com/airlock-ecs/airlock/archetype"
 	"github.com/airlock-ecs/airlock/handles"
+	"github.com/airlock-ecs/airlock/internal/bitset"
 	"github.com/airlock-ecs/airlock/internal/caller"
 	"github.com/airlock-ecs/airlock/internal/check"
 )
@@ -29,7 +30,7 @@ type Registry struct {
 	locals   *handles.Locals
 	globals  *handles.Globals
 	nets     *handles.Nets
-	records  *handles.Words // by local index: its record index, 0 when that is the same number
+	records  *handles.Words // by local index: its record index; 0 when that is the same and not parted
 	netOf    *handles.Words // by local index: its net handle
 	nextDead *handles.Words // by local index: the next one in the outside list
 	outside  atomic.Uint64  // head of the list of deaths from outside, a local index
@@ -63,10 +64,11 @@ type Registry struct {
 	obitMark    int             // dying[:obitMark] have their obituary
 	deadBefore  int             // dying[:deadBefore] died before the present callback
 	causeNow    string
-	causeAt     uint32    // place of causeNow in causes, plus one; 0 before a death needs it
-	causes      []*string // causes of the deaths in dying, see causeIndex
-	recordsPart bool      // records has words: some entity's record has another index
-	netsUsed    bool      // netOf has words: some entity had a net handle
+	causeAt     uint32     // place of causeNow in causes, plus one; 0 before a death needs it
+	causes      []*string  // causes of the deaths in dying, see causeIndex
+	recordsPart bool       // some record is parted: see nameRecord
+	parted      bitset.Set // records that have served another local index than their own
+	netsUsed    bool       // netOf has words: some entity had a net handle
 	causeIntern map[string]*string
 	family      []kin
 	cascade     []handles.Local

@@ -48,7 +48,7 @@ func (r *Registry) disownUnseen() {
 				last := len(r.dying) - 1 // comes with the outside list
 				r.dying, r.graves = r.dying[:last], r.graves[:last]
 				r.tombstoned--
-				r.freeNames(h.Index(), frame)
+				r.freeNames(h, frame)
 				r.locals.SetPlace(h, handles.NoPlace)
 				r.killed.Add(-1)
 			}

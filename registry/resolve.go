@@ -18,7 +18,10 @@ func (r *Registry) Resolve(h handles.Local) (handles.Global, error) {
 	if !r.locals.Alive(h) {
 		return 0, r.gone(h)
 	}
-	g := r.globals.Handle(r.recordOf(h.Index()))
+	g := handles.NewGlobal(h.Index(), h.Generation())
+	if record := r.records.Get(h.Index()); record != 0 {
+		g = r.globals.Handle(uint32(record))
+	}
 	// Between the loads h may have died and its record served another: only if h is still
 	// alive do they belong together.
 	if !r.locals.Alive(h) {

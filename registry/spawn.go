@@ -83,34 +83,64 @@ func (r *Registry) settle(a *archetype.Archetype, ch *archetype.Chunk, slot uint
 
 // nameRecord gives the entity at a local index its record. Record indices are reused at
 // once and local ones late, so the two part; the last record an index had is asked for
-// first, so that the word that joins them seldom has to be written. Owner only.
+// first, so that the word that joins them seldom has to be written.
 //
-// Any goroutine reads the word: between two loads of the local word (Resolve).
+// A record that has served its own local index only is named by that index's generation,
+// which rises with every life: it costs no locked operation of its own, and no word says
+// anything about it. Once it serves another, it is parted, for good: its generations go on
+// from there in package handles, and every local index it serves has a word.
+//
+// Any goroutine reads the words: between two loads of the local word (Resolve). Owner only.
 func (r *Registry) nameRecord(index uint32) {
-	want := r.ownRecordOf(index)
-	if g := r.globals.Issue(want); g != want {
+	want := r.recordOf(index)
+	g := r.globals.Issue(want)
+	if g != want || g == index && r.parted.Has(g) && r.records.Get(index) == 0 {
 		r.partRecord(index, g)
 	}
 }
 
-// partRecord notes that the record of a local index is not the one expected.
+// partRecord joins a local index to a record by a word.
 func (r *Registry) partRecord(index, record uint32) {
-	r.records.Ensure(index).Store(uint64(record))
 	r.recordsPart = true
+	for record != index && !r.parted.Has(record) {
+		r.parted.Add(record)
+		if r.globals.Raise(record, r.locals.Word(record).Generation()+1) {
+			break
+		}
+		record = r.globals.Issue(index) // that one had no generation left
+	}
+	r.records.Ensure(index).Store(uint64(record))
+}
+
+// freeRecord frees the record of a dead entity.
+func (r *Registry) freeRecord(h handles.Local) {
+	if r.recordsPart {
+		if g := r.records.Get(h.Index()); g != 0 {
+			r.globals.Free(uint32(g))
+			return
+		}
+	}
+	r.globals.FreeOwn(h.Index(), h.Generation())
+}
+
+// reuseRecord takes back that a reservation had a record, though it may get one again with
+// the same generation: from now on the record counts its own.
+func (r *Registry) reuseRecord(h handles.Local) {
+	record := r.recordOf(h.Index())
+	if !r.parted.Has(record) {
+		r.parted.Add(record)
+		r.recordsPart = true
+		if !r.globals.Raise(record, h.Generation()+1) {
+			return
+		}
+	}
+	r.globals.Unissue(record)
 }
 
 // recordOf is the record of a local index. Any goroutine.
 func (r *Registry) recordOf(index uint32) uint32 {
 	if g := r.records.Get(index); g != 0 {
 		return uint32(g)
-	}
-	return index
-}
-
-// ownRecordOf is recordOf for the owner, who knows whether there is anything to look up.
-func (r *Registry) ownRecordOf(index uint32) uint32 {
-	if r.recordsPart {
-		return r.recordOf(index)
 	}
 	return index
 }

@@ -211,7 +211,7 @@ func (r *Registry) unspawnReserved(h handles.Local, fresh bool) {
 	} else {
 		r.disown(h, ch, slot)
 	}
-	r.globals.Unissue(r.recordOf(h.Index()))
+	r.reuseRecord(h)
 	ch.Archetype().Untake(ch, slot, fresh)
 }
 

@@ -1,0 +1,183 @@
+package archetype
+
+import (
+	"fmt"
+	"math/bits"
+	"unsafe"
+)
+
+const (
+	// maxPlaces is how many chunks an extent has room for: one word has a bit for each, and at
+	// 64 default chunks the jumps between extents no longer show in a loop.
+	maxPlaces = 64
+	// maxExtentBytes bounds the block of an extent, so that an archetype with a long ring does
+	// not take a hundred megabytes at once.
+	maxExtentBytes = 8 << 20
+)
+
+// extent is a block of the slab with places for some chunks of one archetype. It is laid out
+// as one chunk with the slots of all of them would be: in each frame of each column the
+// chunks' parts lie end to end. So a loop over the chunks in order walks through each column
+// without a jump. A jump costs about a microsecond, as the processor's prefetchers start
+// again: with a block for each chunk, a dense loop over two 16-byte columns of a million
+// entities cost 2.6 times one over plain slices (views, BenchmarkRunsDense).
+//
+// Extents grow with their archetype: a new one has as many places as there are chunks, rounded
+// down to a power of two, so that half of the memory is in use in an archetype that only grows.
+//
+// Places are given back in any order, and the lowest vacant place is taken first. Columns with
+// pointers are outside of all this, each chunk has its own.
+//
+// Invariant: some place is in use; bit p of used is set exactly if a chunk of the archetype has
+// place p; a vacant place is zero in all frames.
+type extent struct {
+	layout *FieldLayout
+	base   unsafe.Pointer // of the block
+	block  uint64         // its offset in the slab
+	used   uint64
+}
+
+// vacant is how many places have no chunk.
+func (e *extent) vacant() int { return e.layout.places - bits.OnesCount64(e.used) }
+
+// column is where frame 0 of a column begins for the chunk at a place.
+func (e *extent) column(i, place int) unsafe.Pointer {
+	l := e.layout
+	// Sound for columns in the block: every frame of it has room for the parts of all places.
+	return unsafe.Add(e.base, l.fields[i].Offset+uintptr(place)*l.parts[i])
+}
+
+// occupy finds a place for one more chunk and marks it as used.
+func (a *Archetype) occupy() (*extent, int) {
+	if a.vacant == 0 {
+		a.addExtent()
+	}
+	for _, e := range a.extents { // some 20 for a million entities, and newest last
+		if e.vacant() > 0 {
+			place := bits.TrailingZeros64(^e.used)
+			e.used |= 1 << place
+			a.vacant--
+			return e, place
+		}
+	}
+	panic(fmt.Sprintf("archetype %s: %d places are vacant, but none is found", a, a.vacant))
+}
+
+// addExtent takes memory for the next chunks from the slab.
+func (a *Archetype) addExtent() {
+	l := a.extentLayout()
+	e := &extent{layout: l}
+	e.base, e.block = a.store.slab.alloc(l.block)
+	a.extents = append(a.extents, e)
+	a.vacant += l.places
+	a.bytes += int(l.block)
+}
+
+// extentLayout is the layout of the next extent.
+func (a *Archetype) extentLayout() *FieldLayout {
+	if len(a.chunks) == 0 {
+		return a.first
+	}
+	regular := len(a.chunks)
+	if a.first != a.layout {
+		regular--
+	}
+	size := 0 // as a power of two
+	for p := 2; p <= min(regular, maxPlaces) && uintptr(p)*a.layout.block <= maxExtentBytes; p *= 2 {
+		size++
+	}
+	if size == 0 {
+		return a.layout
+	}
+	if a.extentLayouts[size] == nil {
+		a.extentLayouts[size] = newLayout(a.comps, a.layout.slots, 1<<size, a.store.temporalFrames)
+	}
+	return a.extentLayouts[size]
+}
+
+// vacate gives the place of a chunk back, cleared, and with the last one the extent.
+func (a *Archetype) vacate(c *Chunk) {
+	e := c.extent
+	for i := range e.layout.fields {
+		f := &e.layout.fields[i]
+		for frame := uintptr(0); frame < uintptr(f.FrameCount) && !f.Pointers; frame++ {
+			// Sound: the part of the chunk in a frame of the column, as column says.
+			zeroBytes(unsafe.Add(c.bases[i], frame*f.FrameStride), e.layout.parts[i])
+		}
+	}
+	e.used &^= 1 << c.place
+	a.vacant++
+	if e.used != 0 {
+		return
+	}
+	for i := len(a.extents) - 1; i >= 0; i-- {
+		if a.extents[i] == e {
+			copy(a.extents[i:], a.extents[i+1:])
+			a.extents[len(a.extents)-1] = nil
+			a.extents = a.extents[:len(a.extents)-1]
+			break
+		}
+	}
+	a.vacant -= e.layout.places
+	a.bytes -= int(e.layout.block)
+	a.store.slab.release(e.block, e.layout.block)
+}
+
+// verifyExtents checks that chunks and places belong together, and that vacant ones are zero.
+func (a *Archetype) verifyExtents() error {
+	used := map[*extent]uint64{}
+	for i, c := range a.chunks {
+		if used[c.extent]>>c.place&1 != 0 || c.layout != c.extent.layout {
+			return fmt.Errorf("chunk %d is at place %d, where another one is, or of another layout", i, c.place)
+		}
+		used[c.extent] |= 1 << c.place
+		for k := range c.layout.fields {
+			if !c.layout.fields[k].Pointers && c.bases[k] != c.extent.column(k, c.place) {
+				return fmt.Errorf("chunk %d: column %d does not begin at place %d of its extent", i, k, c.place)
+			}
+		}
+	}
+	vacant := 0
+	for i, e := range a.extents {
+		if e.used != used[e] || e.used == 0 {
+			return fmt.Errorf("extent %d has places %#x in use, its chunks have %#x", i, e.used, used[e])
+		}
+		delete(used, e)
+		vacant += e.vacant()
+		if err := e.verify(); err != nil {
+			return fmt.Errorf("extent %d: %w", i, err)
+		}
+	}
+	switch {
+	case len(used) != 0:
+		return fmt.Errorf("%d extents have chunks, but are not listed", len(used))
+	case a.vacant != vacant:
+		return fmt.Errorf("%d places vacant, %d recorded", vacant, a.vacant)
+	}
+	return nil
+}
+
+// verify checks that what no chunk has is zero: vacant places, and what rounds a frame up.
+func (e *extent) verify() error {
+	l := e.layout
+	for i := range l.fields {
+		f := &l.fields[i]
+		if f.Pointers {
+			continue
+		}
+		for frame := range uintptr(f.FrameCount) {
+			start := unsafe.Add(e.base, f.Offset+frame*f.FrameStride)
+			for vacant := ^e.used & (1<<l.places - 1); vacant != 0; vacant &= vacant - 1 {
+				place := bits.TrailingZeros64(vacant)
+				if at, bad := nonZero(unsafe.Add(start, uintptr(place)*l.parts[i]), l.parts[i]); bad {
+					return fmt.Errorf("place %d is vacant, but not zero at byte %d of frame %d of column %s", place, at, frame, f.Type)
+				}
+			}
+			end := uintptr(l.places) * l.parts[i]
+			if _, bad := nonZero(unsafe.Add(start, end), alignUp(end, columnAlign)-end); bad {
+				return fmt.Errorf("frame %d of column %s was written beyond its end", frame, f.Type)
+			}
+		}
+	}
+	return nil
+}
