@@ -135,12 +135,18 @@ func (d *door) await(ctx context.Context, w *waiter) error {
 		w.since.Store(d.clock.now())
 	}
 	if settled || !w.state.CompareAndSwap(waiterSpinning, waiterParked) {
-		if w.state.Load() == waiterStopped {
-			return ErrStopped
-		}
-		return nil
+		return w.answer()
 	}
-	return d.park(ctx, w)
+	if ctx.Done() != nil || !d.watched.Load() {
+		return d.park(ctx, w, false)
+	}
+	// A supervisor is about and the context cannot end: one channel is enough. Each further one
+	// costs its share of every handshake.
+	<-w.wake
+	if w.state.Load() == waiterParked { // nudged
+		return d.park(ctx, w, true)
+	}
+	return w.answer()
 }
 
 // spin looks whether something happened to w, yielding in between, if there is a token left.
@@ -162,42 +168,33 @@ func (d *door) spin(w *waiter) bool {
 	return false
 }
 
-// park sleeps until w is settled or ctx ends. While a supervisor is about, and without a
-// context that can end, it sleeps on one channel alone: each further one costs its share of
-// every handshake.
-func (d *door) park(ctx context.Context, w *waiter) error {
+// park sleeps until w is settled, ctx ends, or it turns out that the goroutine waits for
+// itself. Somebody has asked about that, or will: the supervisor, or a timer where there is none.
+func (d *door) park(ctx context.Context, w *waiter, asked bool) error {
 	var late <-chan time.Time
-	if !d.watched.Load() {
+	if !asked && !d.watched.Load() {
 		t := time.NewTimer(deadlockWait)
 		defer t.Stop()
 		late = t.C
 	}
-	done := ctx.Done()
-	for asked := false; ; {
-		if done == nil && late == nil {
-			<-w.wake
-		} else {
-			select {
-			case <-w.wake:
-			case <-late:
-				late = nil
-			case <-done:
-				if w.state.CompareAndSwap(waiterParked, waiterCancelled) {
-					return ctx.Err()
-				}
-			}
-		}
-		switch w.state.Load() {
-		case waiterGranted:
-			return nil
-		case waiterStopped:
-			return ErrStopped
-		}
-		if !asked { // once is enough: a goroutine that waits does not move
-			asked = true
+	for checked := false; ; asked = true {
+		if asked && !checked { // once is enough: a goroutine that waits does not move
+			checked = true
 			if d.inside() && w.state.CompareAndSwap(waiterParked, waiterCancelled) {
 				return ErrWouldDeadlock
 			}
+		}
+		select {
+		case <-w.wake:
+		case <-late:
+			late = nil
+		case <-ctx.Done():
+			if w.state.CompareAndSwap(waiterParked, waiterCancelled) {
+				return ctx.Err()
+			}
+		}
+		if w.state.Load() != waiterParked {
+			return w.answer()
 		}
 	}
 }

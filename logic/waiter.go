@@ -30,8 +30,9 @@ type waiter struct {
 	// since is when it began to wait, 0 if that is not measured: one in sampling is, and of
 	// those that sleep the first in line. All of them would cost a tenth of the handshake.
 	since atomic.Int64
-	first bool   // nobody was in line; its goroutine's own
-	turn  uint32 // handshakes of this node; its goroutine's own
+	first bool     // nobody was in line; its goroutine's own
+	turn  uint32   // handshakes of this node; its goroutine's own
+	_     [64]byte // others spin on theirs
 }
 
 // grant gives w the window and answers what it did until now, idle if it has left the queue.
@@ -54,6 +55,14 @@ func (w *waiter) settle(final uint32) (was uint32) {
 			return waiterIdle
 		}
 	}
+}
+
+// answer is what a settled waiter's goroutine is told: nil if it has the window.
+func (w *waiter) answer() error {
+	if w.state.Load() == waiterStopped {
+		return ErrStopped
+	}
+	return nil
 }
 
 // look wakes the goroutine of w to look at its state. A full channel means that it is about

@@ -6,8 +6,16 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/airlock-ecs/airlock/handles"
+	"github.com/airlock-ecs/airlock/internal/check"
 	"github.com/airlock-ecs/airlock/registry"
 )
+
+// onlyPlain skips a test of allocations where the build itself makes some.
+func onlyPlain(t *testing.T) {
+	if racing || check.Enabled {
+		t.Skip("the race detector and the checks of a debug build allocate")
+	}
+}
 
 // allocatesNothing measures calls that claim to allocate nothing.
 func allocatesNothing(t *testing.T, calls map[string]func()) {
@@ -20,9 +28,7 @@ func allocatesNothing(t *testing.T, calls map[string]func()) {
 }
 
 func TestReadersAllocateNothing(t *testing.T) {
-	if racing {
-		t.Skip("the race detector allocates")
-	}
+	onlyPlain(t)
 	k := newWorld(t, registry.Config{})
 	hs := k.spawnMany(10_000)
 	var n handles.Net
@@ -69,9 +75,7 @@ func TestReadersAllocateNothing(t *testing.T) {
 }
 
 func TestAccessAllocatesNothing(t *testing.T) {
-	if racing {
-		t.Skip("the race detector allocates")
-	}
+	onlyPlain(t)
 	k := newWorld(t, registry.Config{})
 	var h, s handles.Local
 	k.update(func(w *registry.Window) {
@@ -122,9 +126,7 @@ func TestAccessAllocatesNothing(t *testing.T) {
 }
 
 func TestWarmStructureAllocatesNothing(t *testing.T) {
-	if racing {
-		t.Skip("the race detector allocates")
-	}
+	onlyPlain(t)
 	k := newWorld(t, registry.Config{})
 	_, err := k.r.OnMove(func([]registry.Move) {})
 	require.NoError(t, err)
@@ -180,9 +182,7 @@ func TestWarmStructureAllocatesNothing(t *testing.T) {
 }
 
 func TestASteadyUpdateAllocatesNothing(t *testing.T) {
-	if racing {
-		t.Skip("the race detector allocates")
-	}
+	onlyPlain(t)
 	k := newWorld(t, registry.Config{})
 	e := k.engine()
 	for kind := registry.Spawned; kind <= registry.Destroyed; kind++ {

@@ -226,6 +226,7 @@ func (r *Registry) process() int {
 		return 0
 	}
 	frame := r.frame.Load()
+	r.sortByPlace()
 	r.reclaimSlots()
 	if !r.recordsPart && !r.netsUsed && len(r.family) == 0 && r.placeless == 0 {
 		r.globals.FreeOwnAll(r.dying)

@@ -61,8 +61,10 @@ type Registry struct {
 	dying       []handles.Local // dead, not reclaimed
 	graves      []grave         // of dying, one each
 	placeless   int             // of them, those without a slot
-	obitMark    int             // dying[:obitMark] have their obituary
-	deadBefore  int             // dying[:deadBefore] died before the present callback
+	spareDying  []handles.Local // what sortByPlace sorts into
+	spareGraves []grave
+	obitMark    int // dying[:obitMark] have their obituary
+	deadBefore  int // dying[:deadBefore] died before the present callback
 	causeNow    string
 	causeAt     uint32     // place of causeNow in causes, plus one; 0 before a death needs it
 	causes      []*string  // causes of the deaths in dying, see causeIndex

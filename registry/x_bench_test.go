@@ -3,6 +3,7 @@ package registry_test
 import (
 	"fmt"
 	"math/bits"
+	"math/rand/v2"
 	"sort"
 	"sync/atomic"
 	"testing"
@@ -235,4 +236,48 @@ func BenchmarkLifecycle(b *testing.B) {
 			b.ReportMetric(median(pdestroy), "proto-destroy-ns")
 		})
 	}
+}
+
+// BenchmarkHoles compares spawning through the holes that random deaths have left with
+// spawning into fresh slots of chunks whose memory was used before: 1M entities, half of
+// them dead, in pairs that alternate.
+func BenchmarkHoles(b *testing.B) {
+	const n = 1 << 20
+	k := newBench(n)
+	rnd := rand.New(rand.NewPCG(1, 2))
+	half := &bench{r: k.r, boxes: k.boxes}
+	half.hs = make([]handles.Local, n/2)
+	update := func(fn func(w *registry.Window)) {
+		_ = k.r.Update(func(w *registry.Window) error { fn(w); return nil })
+	}
+	reset := func() {
+		update(func(w *registry.Window) {
+			_ = w.Reset()
+			w.ConfirmLocalRecycles()
+		})
+	}
+	var fresh, holes, ratio []float64
+	round := func() {
+		var f, h float64
+		reset()
+		update(func(w *registry.Window) { f = timed(n, func() { k.spawn(w) }) })
+		rnd.Shuffle(n, func(i, j int) { k.hs[i], k.hs[j] = k.hs[j], k.hs[i] })
+		update(func(w *registry.Window) {
+			w.DestroyBatch(k.hs[:n/2])
+			w.ProcessDeferredDestructions()
+			w.ConfirmLocalRecycles()
+		})
+		update(func(w *registry.Window) { h = timed(n/2, func() { half.spawn(w) }) })
+		fresh, holes, ratio = append(fresh, f), append(holes, h), append(ratio, h/f)
+	}
+	round()
+	for b.Loop() {
+		fresh, holes, ratio = nil, nil, nil
+		for range 15 {
+			round()
+		}
+	}
+	b.ReportMetric(median(ratio), "holes-ratio")
+	b.ReportMetric(median(fresh), "fresh-ns")
+	b.ReportMetric(median(holes), "holes-ns")
 }
