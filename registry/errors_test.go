@@ -35,6 +35,9 @@ type (
 	nothing interface{ Nothing() }
 )
 
+// Fields that nobody reads: they are there to be refused.
+var _ = []any{unexported{title: title{}}, withBrand{inner: 0}}
+
 // Every sentinel that this package returns, and the call that provokes it.
 func TestEveryErrorCanBeProvoked(t *testing.T) {
 	type env struct {

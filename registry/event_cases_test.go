@@ -313,6 +313,10 @@ func TestOneEventPerFact(t *testing.T) {
 			}
 		}
 	})
+	chain := 100_000
+	if racing {
+		chain /= 10
+	}
 	for name, kill := range map[string]func(k *world, first handles.Local){
 		"Window.Destroy": func(k *world, first handles.Local) {
 			k.update(func(w *registry.Window) { require.NoError(k.t, w.Destroy(first)) })
@@ -328,12 +332,12 @@ func TestOneEventPerFact(t *testing.T) {
 		},
 		"a failed window, then a good one": func(k *world, first handles.Local) {
 			k.fails(func(w *registry.Window) { require.NoError(k.t, w.Destroy(first)) })
-			require.Equal(k.t, 100_000, k.r.Stats().Live)
+			require.Equal(k.t, chain, k.r.Stats().Live)
 			k.update(func(w *registry.Window) { require.NoError(k.t, w.Destroy(first)) })
 		},
 	} {
 		t.Run("registry-13/a chain 100,000 deep dies by "+name, func(t *testing.T) {
-			const n = 100_000
+			n := chain
 			k := newWorld(t, registry.Config{})
 			hs := k.spawnMany(n)
 			b := k.book()
@@ -482,13 +486,18 @@ func TestWhoseObituary(t *testing.T) {
 		}
 		known := 0
 		for h, want := range causes {
+			if racing && h.Index()%8 != 0 {
+				continue // a forgotten one is looked for among thousands
+			}
 			if ob, ok := k.r.Obituary(h); ok {
 				known++
 				require.Equal(t, want, ob)
 			}
 		}
 		require.LessOrEqual(t, known, registry.ObituariesKept)
-		require.Greater(t, known, registry.ObituariesKept*9/10)
+		if !racing {
+			require.Greater(t, known, registry.ObituariesKept*9/10)
+		}
 		_, ok = k.r.Obituary(h)
 		require.False(t, ok, "forgotten")
 		_, ok = k.r.Obituary(heir)
@@ -503,13 +512,18 @@ func TestWhoseObituary(t *testing.T) {
 		})
 		known := 0
 		for i, h := range hs {
+			if racing && i%8 != 0 {
+				continue
+			}
 			if ob, ok := k.r.Obituary(h); ok {
 				known++
 				require.Equal(t, "flood", ob.Cause)
 				require.GreaterOrEqual(t, i, 2*registry.ObituariesKept)
 			}
 		}
-		require.InDelta(t, registry.ObituariesKept, known, 1)
+		if !racing {
+			require.InDelta(t, registry.ObituariesKept, known, 1)
+		}
 	})
 	t.Run("registry-15/a death that was undone has no obituary", func(t *testing.T) {
 		k := newWorld(t, registry.Config{})

@@ -14,11 +14,10 @@ import (
 
 // ledger is the names of a registry in plain maps.
 type ledger struct {
-	alive, reserved       map[handles.Local]bool
-	net                   map[handles.Local]handles.Net
-	dying, pending, free  int
-	netDying, netPending  int
-	netFree, netIssuedNow int
+	alive, reserved               map[handles.Local]bool
+	net                           map[handles.Local]handles.Net
+	dying, pending, free          int
+	netDying, netPending, netFree int
 }
 
 func (l *ledger) use(n int) { l.free = max(0, l.free-n) }

@@ -99,8 +99,10 @@ type Registry struct {
 	wishes  []wish
 	granted wishRun
 
-	windowBlock  []Window
-	frameBlock   []Frame
+	windowBlock  []Window // fresh tokens from windowsCut on
+	windowsCut   int
+	frameBlock   []Frame // fresh tokens from framesCut on
+	framesCut    int
 	current      *Frame
 	pcg          *rand.PCG
 	rand         *rand.Rand

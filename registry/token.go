@@ -204,24 +204,28 @@ const tokenBlock = 128
 
 // newWindow cuts a fresh window token. Owner only.
 func (r *Registry) newWindow() *Window {
-	if len(r.windowBlock) == 0 {
-		r.windowBlock = make([]Window, tokenBlock)
+	if r.windowsCut == len(r.windowBlock) {
+		r.windowBlock, r.windowsCut = make([]Window, tokenBlock), 0
+		for i := range r.windowBlock {
+			r.windowBlock[i].r, r.windowBlock[i].kind = r, windowToken
+		}
 	}
-	w := &r.windowBlock[0]
-	r.windowBlock = r.windowBlock[1:]
-	w.r, w.kind = r, windowToken
-	return w
+	r.windowsCut++
+	return &r.windowBlock[r.windowsCut-1]
 }
 
 // currentFrame gives the token of the current frame, cutting it on first use. Owner only.
 func (r *Registry) currentFrame() *Frame {
 	if r.current == nil {
-		if len(r.frameBlock) == 0 {
-			r.frameBlock = make([]Frame, tokenBlock)
+		if r.framesCut == len(r.frameBlock) {
+			r.frameBlock, r.framesCut = make([]Frame, tokenBlock), 0
+			for i := range r.frameBlock {
+				r.frameBlock[i].r, r.frameBlock[i].kind = r, frameToken
+			}
 		}
-		r.current = &r.frameBlock[0]
-		r.frameBlock = r.frameBlock[1:]
-		r.current.r, r.current.kind, r.current.number = r, frameToken, r.frame.Load()
+		r.current = &r.frameBlock[r.framesCut]
+		r.current.number = r.frame.Load()
+		r.framesCut++
 	}
 	return r.current
 }
