@@ -15,14 +15,14 @@ import (
 func TestManyShuffledDeathsAreReclaimedOnce(t *testing.T) {
 	k := newWorld(t, registry.Config{})
 	rnd := rand.New(rand.NewPCG(7, 8))
-	const n = 20_000
+	const n = 10_000
 	var hs []handles.Local
 	k.update(func(w *registry.Window) {
 		var err error
 		hs, err = k.soldiers.SpawnBatch(w, n, func(i int, e *soldier) { e.Health.Points = int64(i) })
 		require.NoError(t, err)
 	})
-	for round := range 4 {
+	for round := range 3 {
 		rnd.Shuffle(n, func(i, j int) { hs[i], hs[j] = hs[j], hs[i] })
 		dead := hs[:n/2]
 		k.update(func(w *registry.Window) {
@@ -30,13 +30,10 @@ func TestManyShuffledDeathsAreReclaimedOnce(t *testing.T) {
 			require.Equal(t, n/2, w.ProcessDeferredDestructions())
 		})
 		require.NoError(t, k.r.Verify())
-		for _, h := range dead {
-			o, ok := k.r.Obituary(h)
-			require.True(t, !ok || o == registry.Obituary{}, "round %d", round)
-			require.False(t, k.r.Alive(h))
-		}
-		for _, h := range hs[n/2:] {
-			require.True(t, k.r.Alive(h))
+		for i, h := range hs {
+			if k.r.Alive(h) != (i >= n/2) {
+				t.Fatalf("round %d: %v alive: %t", round, h, k.r.Alive(h))
+			}
 		}
 		k.update(func(w *registry.Window) {
 			require.Equal(t, n/2, w.ConfirmLocalRecycles())
