@@ -26,7 +26,8 @@ func Get[C any](a Access, h handles.Local) (*C, error) {
 	return pointer[C](comp, ch, slot)
 }
 
-// Peek gives a copy of the component C of h and, unlike Get, does not mark it changed.
+// Peek gives a copy of the component C of h. Unlike Get it hands out no pointer, so that
+// nothing can have changed.
 //
 // Errors: as Get, without ErrSplit.
 // Concurrency: as the token. Allocates: no.

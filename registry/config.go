@@ -7,7 +7,11 @@ import (
 
 // Config is what a registry is made with. The zero value works.
 type Config struct {
-	MaxEntities    int   // most entities and reservations alive at once; 0 means 1<<24, at most 1<<28
+	// MaxEntities is the most entities and reservations alive at once; 0 means 1<<24, at most
+	// 1<<28. It is exact, with two exceptions: above 131,072, a Reserve may be refused up to
+	// 1023 places early while a window is open; and an entity that comes back because its
+	// callback failed is not lost though a Reserve took its place meanwhile.
+	MaxEntities    int
 	TemporalFrames int   // ring depth of the temporal tier, a power of two >= 8; 0: no rollback, Temporal behaves as Volatile
 	Owner          uint8 // owner byte of the net handles issued here; 0 is the server
 	Deterministic  bool  // same operations in the same frames give the same handles, slots and order

@@ -109,10 +109,11 @@ func (c *Core) ConfirmNetWhile(ok func(seq, frame uint64) bool) int {
 	return c.r.nets.ConfirmWhile(ok)
 }
 
-// NetDeaths is the seq that the next net index to be freed will have.
+// NetDeaths is how many net indices were freed up to the last reclaim: the seq of the next
+// one. What dies after a call has a seq that is no lower.
 //
-// Concurrency: Logic only. Allocates: no.
-func (c *Core) NetDeaths() uint64 { return c.r.nets.Deaths() }
+// Concurrency: any goroutine; never waits. Allocates: no.
+func (c *Core) NetDeaths() uint64 { return c.r.netDeaths.Load() }
 
 // OpenWindow begins the window of the frame.
 //

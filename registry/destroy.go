@@ -177,14 +177,17 @@ func (r *Registry) killOne(h handles.Local) bool {
 	return true
 }
 
-// tombstone takes a dead entity out of the world. Its cells stay until reclaim; only the
-// entity cell goes now, which tells a tombstone from an entity that another goroutine has
-// killed but the owner has not seen yet.
+// tombstone takes a dead entity out of the world. Its cells, the entity cell too, stay until
+// reclaim: workers may be reading the column. With late deaths its word gives up its place,
+// which tells a tombstone from an entity that another goroutine has killed since the last
+// window.
 func (r *Registry) tombstone(h handles.Local, place uint32) {
 	ch := r.store.ChunkAt(place)
 	slot := place - ch.Base()
-	ch.Entities()[slot] = 0
 	how := r.causeIndex()
+	if r.late() {
+		r.locals.SetPlace(h, handles.NoPlace)
+	}
 	if !r.inFrame && len(r.bornChunks) == 0 && ch.Bit(slot) {
 		ch.ClearBit(slot) // as a rule: the rest of hide is for the others
 		how |= wasActive
@@ -238,6 +241,9 @@ func (r *Registry) process() int {
 		}
 	}
 	r.locals.FreeAll(r.dying, frame)
+	if deaths := r.nets.Deaths(); deaths != r.netDeaths.Load() {
+		r.netDeaths.Store(deaths)
+	}
 	r.tombstoned -= n - r.placeless
 	r.dying, r.graves, r.placeless = r.dying[:0], r.graves[:0], 0
 	r.obitMark, r.deadBefore = 0, 0

@@ -27,17 +27,18 @@ type Registry struct {
 	frame atomic.Uint64 // stored by the owner, loaded by any goroutine
 
 	// Any goroutine, by atomics.
-	locals   *handles.Locals
-	globals  *handles.Globals
-	nets     *handles.Nets
-	records  *handles.Words // by local index: its record index; 0 when that is the same and not parted
-	netOf    *handles.Words // by local index: its net handle
-	nextDead *handles.Words // by local index: the next one in the outside list
-	outside  atomic.Uint64  // head of the list of deaths from outside, a local index
-	killed   atomic.Int64   // length of that list, for statistics
-	room     atomic.Int64   // entities that may still be born, less what the owner holds in stash
-	board    statBoard
-	obits    obituaries
+	locals    *handles.Locals
+	globals   *handles.Globals
+	nets      *handles.Nets
+	records   *handles.Words // by local index: its record index; 0 when that is the same and not parted
+	netOf     *handles.Words // by local index: its net handle
+	nextDead  *handles.Words // by local index: the next one in the outside list
+	outside   atomic.Uint64  // head of the list of deaths from outside, a local index
+	killed    atomic.Int64   // length of that list, for statistics
+	netDeaths atomic.Uint64  // net indices freed, stored by the owner after each reclaim
+	room      atomic.Int64   // entities that may still be born, less what the owner holds in stash
+	board     statBoard
+	obits     obituaries
 
 	// Ownership.
 	owner   chan struct{} // one place: who puts a value in owns the registry

@@ -15,19 +15,27 @@ func (r *Registry) Alive(h handles.Local) bool { return r.locals.Alive(h) }
 // Errors: ErrStale, ErrInvalidHandle, ErrNotSpawned.
 // Concurrency: any goroutine; never waits. Allocates: no.
 func (r *Registry) Resolve(h handles.Local) (handles.Global, error) {
-	if !r.locals.Alive(h) {
-		return 0, r.gone(h)
+	for {
+		if !r.locals.Alive(h) {
+			return 0, r.gone(h)
+		}
+		g := r.record(h)
+		// Between the loads h may have died and its record served another, or a failed callback
+		// may have taken its birth back and another one have spawned it again. Generations of a
+		// record only rise, so if h is alive and has the same one, it had it all the time.
+		if r.locals.Alive(h) && r.record(h) == g {
+			return g, nil
+		}
 	}
-	g := handles.NewGlobal(h.Index(), h.Generation())
+}
+
+// record is what names the record of a living entity: of any goroutine's use only between two
+// looks at its word.
+func (r *Registry) record(h handles.Local) handles.Global {
 	if record := r.records.Get(h.Index()); record != 0 {
-		g = r.globals.Handle(uint32(record))
+		return r.globals.Handle(uint32(record))
 	}
-	// Between the loads h may have died and its record served another: only if h is still
-	// alive do they belong together.
-	if !r.locals.Alive(h) {
-		return 0, r.gone(h)
-	}
-	return g, nil
+	return handles.NewGlobal(h.Index(), h.Generation())
 }
 
 // NetOf gives the net handle of a living entity, or the zero handle when it has none.
@@ -35,14 +43,15 @@ func (r *Registry) Resolve(h handles.Local) (handles.Global, error) {
 // Errors: ErrStale, ErrInvalidHandle, ErrNotSpawned.
 // Concurrency: any goroutine; never waits. Allocates: no.
 func (r *Registry) NetOf(h handles.Local) (handles.Net, error) {
-	if !r.locals.Alive(h) {
-		return 0, r.gone(h)
+	for {
+		if !r.locals.Alive(h) {
+			return 0, r.gone(h)
+		}
+		n := handles.Net(r.netOf.Get(h.Index()))
+		if r.locals.Alive(h) && handles.Net(r.netOf.Get(h.Index())) == n { // as in Resolve
+			return n, nil
+		}
 	}
-	n := handles.Net(r.netOf.Get(h.Index()))
-	if !r.locals.Alive(h) { // as in Resolve
-		return 0, r.gone(h)
-	}
-	return n, nil
 }
 
 // AliveNet says whether n names a living entity.

@@ -216,7 +216,8 @@ func (c *Class[E]) SpawnReserved(w *Window, h handles.Local, e E) error {
 
 // SpawnBatch makes n entities; init, which may be nil, fills in the i-th one's components,
 // which start as zero values. The handles come in the order of i; the caller keeps them. A
-// batch that does not fit, or whose init panics, has no effect at all.
+// batch that does not fit, or whose init panics, has no effect at all, unless init commits
+// (ProcessDeferredDestructions, a confirm, Reset), which is not for it to do.
 //
 // Errors: ErrExhausted; a negative n; ErrExpired.
 // Concurrency: window holder. Allocates: the handles, and an E when there is an init.

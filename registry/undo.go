@@ -228,7 +228,6 @@ func (r *Registry) unkill(h handles.Local, d grave) {
 	r.unevent(Destroyed, h)
 	ch := r.store.ChunkAt(d.place)
 	slot := d.place - ch.Base()
-	ch.Entities()[slot] = h
 	ch.Archetype().AddLive(1)
 	r.live++
 	r.tombstoned--

@@ -22,7 +22,10 @@ func (r *Registry) Verify() error {
 		}
 		defer r.release()
 	}
-	v := verifier{r: r, outside: r.outsideSet(), records: map[uint32]uint32{}}
+	v := verifier{r: r, outside: r.outsideSet(), dying: map[handles.Local]bool{}, records: map[uint32]uint32{}}
+	for _, h := range r.dying {
+		v.dying[h] = true
+	}
 	v.parts()
 	v.slots()
 	v.words()
@@ -46,6 +49,7 @@ const mostFaults = 16 // one broken invariant breaks many others
 type verifier struct {
 	r       *Registry
 	outside map[uint32]bool
+	dying   map[handles.Local]bool
 	records map[uint32]uint32 // record index -> local index
 	errs    []error
 
@@ -80,6 +84,10 @@ func (v *verifier) slots() {
 				h := ch.Entities()[slot]
 				if h == 0 {
 					v.check(!ch.Bit(slot) && !ch.Born(slot), "%s: slot %d is active and empty", a.ClassName(), ch.Base()+slot)
+					continue
+				}
+				if v.dying[h] {
+					v.check(!ch.Bit(slot) && !ch.Born(slot), "%s: slot %d is active, and a tombstone of %v", a.ClassName(), ch.Base()+slot, h)
 					continue
 				}
 				live++
@@ -140,7 +148,7 @@ func (v *verifier) deaths() {
 		d := r.graves[i]
 		w := r.locals.Word(h.Index())
 		v.check(w.State() == handles.Dying && w.Generation() == h.Generation(), "death of %v, whose word is %v %d", h, w.State(), w.Generation())
-		v.check(w.Place() == d.place, "death of %v at %d, whose word says %d", h, d.place, w.Place())
+		v.check(w.Place() == d.place || r.late() && w.Place() == handles.NoPlace, "death of %v at %d, whose word says %d", h, d.place, w.Place())
 		if d.place != handles.NoPlace {
 			stones++
 		}
