@@ -13,33 +13,36 @@ type Obituary struct {
 	Cause string
 }
 
-const obitsKept = 4096 // deaths remembered; a power of two
+const (
+	obitsKept   = 4096 // deaths remembered
+	obitBits    = 10
+	obitsInBook = 1 << obitBits
+	obitBooks   = obitsKept/obitsInBook + 1 // one more: the newest is not full
+	mostCauses  = 1024                      // cause strings kept for sharing
+)
 
-// obituaries remembers the last deaths for any goroutine. The owner appends; readers scan
-// backward. A death costs one atomic store, and deaths of one frame and cause share a
-// chapter.
+// obituaries remembers the last deaths for any goroutine. The owner writes books of plain
+// entries, so that a death costs no locked operation, and then raises head, which is the
+// happens-before edge for readers: they read only below head.
 //
-// Readers need no lock: the owner raises limit before it overwrites the places of deaths
-// that are obitsKept older, and head after the new ones are whole. A reader that has found
-// its death and its chapter looks at limit last: if the place was not given up by then,
-// what it read before was that death's.
+// A book is written again when its deaths are forgotten. The owner first unlinks it and
+// then looks whether a reader is inside; one that enters later cannot find it. If there is
+// one, the garbage collector gets the book.
 type obituaries struct {
-	limit atomic.Uint64 // number of deaths that are written or being written
-	head  atomic.Uint64 // number of deaths that are whole
-	pages atomic.Pointer[obitPages]
+	head    atomic.Uint64 // number of deaths written
+	readers atomic.Int64
+	books   [obitBooks]atomic.Pointer[obitBook] // book n at n modulo their count
 }
 
-type obitPages struct {
-	handle   [obitsKept]atomic.Uint64 // by number of the death
-	chapter  [obitsKept]obitChapter   // by number of the chapter
-	chapters atomic.Uint64
+type obitBook struct {
+	number uint64 // written before the book is linked
+	deaths [obitsInBook]obit
 }
 
-// obitChapter is about the deaths from number first on, up to the next chapter's.
-type obitChapter struct {
-	first atomic.Uint64
-	frame atomic.Uint64
-	cause atomic.Pointer[string]
+type obit struct {
+	h     handles.Local
+	frame uint64
+	cause *string
 }
 
 // Obituary says when and of what a dead entity died, while that is remembered: for the
@@ -49,34 +52,37 @@ type obitChapter struct {
 func (r *Registry) Obituary(h handles.Local) (Obituary, bool) { return r.obits.find(h) }
 
 func (o *obituaries) find(h handles.Local) (Obituary, bool) {
-	p := o.pages.Load()
-	if p == nil || h == 0 {
-		return Obituary{}, false
-	}
+	o.readers.Add(1)
+	defer o.readers.Add(-1)
 	head := o.head.Load()
-	for n := head; n > 0 && head-n < obitsKept; n-- {
-		if handles.Local(p.handle[(n-1)%obitsKept].Load()) == h {
-			return o.read(p, n-1)
+	for n := head; n > 0 && head-n < obitsKept && h != 0; n-- {
+		number := (n - 1) >> obitBits
+		b := o.books[number%obitBooks].Load()
+		if b == nil || b.number != number {
+			break // given up meanwhile, and so are all before it
+		}
+		if d := &b.deaths[(n-1)%obitsInBook]; d.h == h {
+			return Obituary{Frame: d.frame, Cause: *d.cause}, true
 		}
 	}
 	return Obituary{}, false
 }
 
-// read gives the chapter of a death, or false when it was given up meanwhile.
-func (o *obituaries) read(p *obitPages, number uint64) (Obituary, bool) {
-	chapters := p.chapters.Load()
-	for c := chapters; c > 0 && chapters-c < obitsKept; c-- {
-		ch := &p.chapter[(c-1)%obitsKept]
-		if ch.first.Load() > number {
-			continue
-		}
-		ob := Obituary{Frame: ch.frame.Load()}
-		if s := ch.cause.Load(); s != nil {
-			ob.Cause = *s
-		}
-		return ob, o.limit.Load() <= number+obitsKept
+// book gives the book that death number n belongs to. Owner only.
+func (o *obituaries) book(n uint64) *obitBook {
+	number := n >> obitBits
+	place := &o.books[number%obitBooks]
+	b := place.Load()
+	if b != nil && b.number == number {
+		return b
 	}
-	return Obituary{}, false
+	place.Store(nil)
+	if b == nil || o.readers.Load() != 0 {
+		b = new(obitBook)
+	}
+	b.number = number
+	place.Store(b)
+	return b
 }
 
 // publishObituaries writes the deaths since the last boundary down. Owner only.
@@ -86,33 +92,20 @@ func (r *Registry) publishObituaries() {
 	if from >= len(r.dying) {
 		return
 	}
-	list, graves := r.dying[from:], r.graves[from:]
-	o := &r.obits
-	p := o.pages.Load()
-	if p == nil {
-		p = new(obitPages)
-		o.pages.Store(p)
-	}
+	o, frame := &r.obits, r.frame.Load()
 	head := o.head.Load()
-	o.limit.Store(head + uint64(len(list)))
-	frame := r.frame.Load()
-	for i, h := range list {
-		if i == 0 || graves[i].cause() != graves[i-1].cause() {
-			n := p.chapters.Load()
-			ch := &p.chapter[n%obitsKept]
-			ch.first.Store(^uint64(0)) // nobody's while it changes
-			ch.frame.Store(frame)
-			ch.cause.Store(r.causes[graves[i].cause()])
-			ch.first.Store(head + uint64(i))
-			p.chapters.Store(n + 1)
+	for i := from; i < len(r.dying); {
+		b := o.book(head)
+		page := b.deaths[head%obitsInBook:]
+		n := min(len(page), len(r.dying)-i)
+		for k := range page[:n] {
+			page[k] = obit{h: r.dying[i+k], frame: frame, cause: r.causes[r.graves[i+k].cause()]}
 		}
-		p.handle[(head+uint64(i))%obitsKept].Store(uint64(h))
+		i += n
+		head += uint64(n)
 	}
-	o.head.Store(head + uint64(len(list)))
+	o.head.Store(head)
 }
-
-// mostCauses bounds the cause strings kept for sharing.
-const mostCauses = 1024
 
 // setCause says what deaths are of from now on. Owner only.
 func (r *Registry) setCause(cause string) {
