@@ -77,6 +77,18 @@ func (g *Globals) Issue(prefer uint32) uint32 {
 	return g.issueOther(prefer)
 }
 
+// TryIssue is Issue of an index that is free, in the usual case and small enough to be inlined;
+// false says to call Issue.
+//
+// Concurrency: the owner only; never waits. Allocates: no.
+func (g *Globals) TryIssue(prefer uint32) bool {
+	if !g.free.TryRemove(prefer) {
+		return false
+	}
+	g.issued++
+	return true
+}
+
 func (g *Globals) issueOther(prefer uint32) uint32 {
 	index, ok := g.free.First()
 	switch {
@@ -149,7 +161,11 @@ func (g *Globals) FreeOwn(index, generation uint32) {
 // Concurrency: the owner only; never waits; the caller keeps hs. Allocates: as FreeOwn.
 func (g *Globals) FreeOwnAll(hs []Local) {
 	for _, h := range hs {
-		g.FreeOwn(h.Index(), h.Generation())
+		if i := h.Index(); !check.Enabled && h.Generation() < g.generation.last && g.settled.has(i) && g.free.TryAdd(i) {
+			g.issued--
+		} else {
+			g.FreeOwn(i, h.Generation())
+		}
 	}
 }
 

@@ -11,6 +11,10 @@ import (
 type LocalsConfig struct {
 	Limit uint32 // highest index
 
+	// MostPending is how many indices may be pending while others are claimed that were never
+	// used; 0 means any number. It bounds what a space takes that nobody confirms.
+	MostPending int
+
 	// Knobs of the tests, so that the ends of the spaces come within reach.
 	GenerationBits  uint8  // width of a generation; 0 means 32
 	FirstGeneration uint32 // of an index that was never claimed; 0 means 1
@@ -37,6 +41,7 @@ type Locals struct {
 	limit      uint64 // wider than an index, so that a cursor can stand after the last one
 	generation generations
 	firstIndex uint64
+	most       int // pending, see LocalsConfig
 
 	_ [cacheLine]byte
 
@@ -77,6 +82,7 @@ func NewLocals(c LocalsConfig) *Locals {
 		limit:      uint64(c.Limit),
 		generation: newGenerations(c.GenerationBits, c.FirstGeneration),
 		firstIndex: first,
+		most:       c.MostPending,
 		fresh:      first,
 	}
 	l.freshHint.Store(first)
@@ -167,6 +173,9 @@ func (l *Locals) nextUsed(place uint32) (Local, bool) {
 
 // nextUnused claims an index that was never used, or only by claims that were taken back.
 func (l *Locals) nextUnused(place uint32) (Local, bool) {
+	if l.most > 0 && l.recycles.pending() > l.most {
+		return 0, false
+	}
 	if name, ok := l.takeBack(&l.burned, Alive, place); ok {
 		return name, true
 	}

@@ -197,8 +197,6 @@ func (r *Registry) tombstone(h handles.Local, place uint32) {
 		r.inactive--
 	}
 	ch.Archetype().AddLive(-1)
-	r.live--
-	r.tombstoned++
 	r.dying = append(r.dying, h)
 	r.graves = append(r.graves, grave{place: place, how: how})
 	if len(r.observers[Destroyed]) > 0 {
@@ -244,7 +242,6 @@ func (r *Registry) process() int {
 	if deaths := r.nets.Deaths(); deaths != r.netDeaths.Load() {
 		r.netDeaths.Store(deaths)
 	}
-	r.tombstoned -= n - r.placeless
 	r.dying, r.graves, r.placeless = r.dying[:0], r.graves[:0], 0
 	r.obitMark, r.deadBefore = 0, 0
 	r.causes, r.causeAt = r.causes[:0], 0

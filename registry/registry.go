@@ -56,9 +56,7 @@ type Registry struct {
 	store       *archetype.Store
 	stash       int64           // part of room that the owner holds, see takeRoom
 	exact       bool            // few enough entities that the owner holds no stash
-	live        int             // entities alive, active or not
-	inactive    int             // of these, those with a clear Active bit
-	tombstoned  int             // dead, slot not reclaimed
+	inactive    int             // living entities with a clear Active bit
 	dying       []handles.Local // dead, not reclaimed
 	graves      []grave         // of dying, one each
 	placeless   int             // of them, those without a slot
@@ -132,7 +130,7 @@ func build(c Config, generationBits uint8) *Registry {
 	pcg := rand.NewPCG(randSeed, 0)
 	r := &Registry{
 		cfg:      c,
-		locals:   handles.NewLocals(handles.LocalsConfig{Limit: limit, GenerationBits: generationBits}),
+		locals:   handles.NewLocals(handles.LocalsConfig{Limit: limit, MostPending: c.MaxEntities, GenerationBits: generationBits}),
 		globals:  handles.NewGlobals(limit, generationBits),
 		nets:     handles.NewNets(c.Owner, handles.NetsConfig{GenerationBits: generationBits}),
 		records:  handles.NewWords(limit),

@@ -47,7 +47,6 @@ func (r *Registry) disownUnseen() {
 				r.tombstone(h, ch.Base()+uint32(slot))
 				last := len(r.dying) - 1 // comes with the outside list
 				r.dying, r.graves = r.dying[:last], r.graves[:last]
-				r.tombstoned--
 				r.freeNames(h, frame)
 				r.locals.SetPlace(h, handles.NoPlace)
 				r.killed.Add(-1)

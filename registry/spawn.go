@@ -13,9 +13,11 @@ import (
 // confirm; ErrExpired.
 // Concurrency: window holder. Allocates: a chunk now and then.
 func (c *Class[E]) Spawn(w *Window, e E) (handles.Local, error) {
-	r, err := c.enter(w)
-	if err != nil {
-		return 0, err
+	r := c.r
+	if w == nil || w.r != r || w.closed.Load() || c.home == nil {
+		if _, err := c.enterSlow(w); err != nil {
+			return 0, err
+		}
 	}
 	if !r.takeRoom() {
 		return 0, ErrExhausted
@@ -35,9 +37,6 @@ func (c *Class[E]) Spawn(w *Window, e E) (handles.Local, error) {
 // It is the hottest function of the package, hence written out: with its steps in
 // functions of their own, a spawn cost 1.4 times as much.
 func (r *Registry) birth(a *archetype.Archetype) (handles.Local, *archetype.Chunk, uint32) {
-	if r.locals.Pending() > r.cfg.MaxEntities && r.locals.Stats().Free == 0 {
-		return 0, nil, 0
-	}
 	ch, slot, fresh := a.Take()
 	if ch == nil {
 		return 0, nil, 0
@@ -55,8 +54,8 @@ func (r *Registry) birth(a *archetype.Archetype) (handles.Local, *archetype.Chun
 	index := h.Index()
 	if r.recordsPart {
 		r.nameRecord(index)
-	} else if g := r.globals.Issue(index); g != index {
-		r.partRecord(index, g)
+	} else if !r.globals.TryIssue(index) {
+		r.nameRecord(index)
 	}
 	ch.Entities()[slot] = h
 	if r.iterating == 0 {
@@ -65,7 +64,6 @@ func (r *Registry) birth(a *archetype.Archetype) (handles.Local, *archetype.Chun
 		r.showLater(ch, slot)
 	}
 	a.AddLive(1)
-	r.live++
 	if len(r.observers[Spawned]) > 0 {
 		r.event(Spawned, h, 0)
 	}
@@ -77,7 +75,6 @@ func (r *Registry) settle(a *archetype.Archetype, ch *archetype.Chunk, slot uint
 	ch.Entities()[slot] = h
 	r.show(ch, slot)
 	a.AddLive(1)
-	r.live++
 	r.event(Spawned, h, 0)
 }
 
@@ -153,6 +150,22 @@ func (r *Registry) show(ch *archetype.Chunk, slot uint32) {
 		return
 	}
 	r.showLater(ch, slot)
+}
+
+// showRun is show for n neighbouring slots.
+func (r *Registry) showRun(ch *archetype.Chunk, slot, n uint32) {
+	if r.iterating != 0 {
+		for i := range n {
+			r.showLater(ch, slot+i)
+		}
+		return
+	}
+	for active := ch.Active(); n > 0; {
+		first := slot & 63
+		k := min(n, 64-first)
+		active[slot>>6] |= ^uint64(0) >> (64 - k) << first
+		slot, n = slot+k, n-k
+	}
 }
 
 func (r *Registry) showLater(ch *archetype.Chunk, slot uint32) {
@@ -283,9 +296,6 @@ func (c *Class[E]) fillBatch(r *Registry, out []handles.Local, init func(i int, 
 // birthRun is birth for some neighbouring slots, as many as there are, up to len(out).
 // None says that there are no more indices. Owner only.
 func (r *Registry) birthRun(a *archetype.Archetype, out []handles.Local) (*archetype.Chunk, uint32, int) {
-	if r.locals.Pending() > r.cfg.MaxEntities && r.locals.Stats().Free == 0 {
-		return nil, 0, 0
-	}
 	ch, slot, count, fresh := a.TakeRun(len(out))
 	if ch == nil {
 		return nil, 0, 0
@@ -300,8 +310,8 @@ func (r *Registry) birthRun(a *archetype.Archetype, out []handles.Local) (*arche
 		entities[born], out[born] = h, h
 		if r.recordsPart {
 			r.nameRecord(h.Index())
-		} else if g := r.globals.Issue(h.Index()); g != h.Index() {
-			r.partRecord(h.Index(), g)
+		} else if !r.globals.TryIssue(h.Index()) {
+			r.nameRecord(h.Index())
 		}
 	}
 	for i := len(entities) - 1; i >= born; i-- {
@@ -313,12 +323,13 @@ func (r *Registry) birthRun(a *archetype.Archetype, out []handles.Local) (*arche
 	out = out[:born]
 	r.logBirth(out[0], fresh)
 	r.undoHandles = append(r.undoHandles, out[1:]...)
-	for i, h := range out {
-		r.show(ch, slot+uint32(i))
-		r.event(Spawned, h, 0)
+	r.showRun(ch, slot, uint32(born))
+	if len(r.observers[Spawned]) > 0 {
+		for _, h := range out {
+			r.event(Spawned, h, 0)
+		}
 	}
 	a.AddLive(born)
-	r.live += born
 	return ch, slot, born
 }
 

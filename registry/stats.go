@@ -96,12 +96,13 @@ func (r *Registry) publish() {
 		r.boardVersion[(seq+1)&1] = r.store.Version()
 		b.bufs[(seq+1)&1].Store(buf)
 	}
-	allocated, chunks := 0, 0
+	allocated, chunks, live := 0, 0, 0
 	for i, a := range r.store.Archetypes() {
 		w := buf.words[statHeader+i*archWords:]
 		n := len(a.Chunks())
 		allocated += a.Allocated()
 		chunks += n
+		live += a.Live()
 		put(&w[0], a.Allocated())
 		put(&w[1], a.Live())
 		put(&w[2], n)
@@ -109,9 +110,9 @@ func (r *Registry) publish() {
 	}
 	w := buf.words
 	put(&w[statFrame], int(r.frame.Load()))
-	put(&w[statLive], r.live)
+	put(&w[statLive], live)
 	put(&w[statInactive], r.inactive)
-	put(&w[statTombstoned], r.tombstoned)
+	put(&w[statTombstoned], len(r.dying)-r.placeless)
 	put(&w[statAllocated], allocated)
 	put(&w[statChunks], chunks)
 	put(&w[statPending], len(r.dying))

@@ -183,7 +183,6 @@ func (r *Registry) leave(ch *archetype.Chunk, slot uint32) {
 		r.inactive--
 	}
 	ch.Archetype().AddLive(-1)
-	r.live--
 }
 
 // disown parts an entity that another goroutine has destroyed from a slot that undo takes
@@ -193,7 +192,6 @@ func (r *Registry) disown(h handles.Local, ch *archetype.Chunk, slot uint32) {
 	if d := r.findDeath(h); d != nil { // the owner has seen it die
 		d.place = handles.NoPlace
 		r.placeless++
-		r.tombstoned--
 		r.unevent(Destroyed, h)
 		return
 	}
@@ -229,8 +227,6 @@ func (r *Registry) unkill(h handles.Local, d grave) {
 	ch := r.store.ChunkAt(d.place)
 	slot := d.place - ch.Base()
 	ch.Archetype().AddLive(1)
-	r.live++
-	r.tombstoned--
 	r.inactive++
 	r.setActive(ch, slot, d.how&wasActive != 0)
 	if !r.locals.Revive(h, d.place) {

@@ -96,7 +96,6 @@ func (v *verifier) slots() {
 		}
 		v.check(live == a.Live(), "%s: %d entities in slots, Live %d", a.ClassName(), live, a.Live())
 	}
-	v.check(v.live == v.r.live, "%d entities in slots, live %d", v.live, v.r.live)
 	v.check(v.inactive == v.r.inactive, "%d inactive entities, counted %d", v.inactive, v.r.inactive)
 }
 
@@ -153,7 +152,7 @@ func (v *verifier) deaths() {
 			stones++
 		}
 	}
-	v.check(stones == r.tombstoned, "%d tombstones wait, tombstoned %d", stones, r.tombstoned)
+	v.check(stones == len(r.dying)-r.placeless, "%d tombstones and %d deaths without a place, of %d", stones, r.placeless, len(r.dying))
 	v.check(int(r.killed.Load()) == v.unseen, "%d deaths from outside unseen, counted %d", v.unseen, r.killed.Load())
 	v.check(len(r.undo) == 0 && len(r.vacated) == 0 || r.inCallback, "undo log outlives its callback")
 }

@@ -37,16 +37,25 @@ func (s *Set) Len() int { return s.count }
 // Add puts i into the set and says whether it is new there.
 //
 // Concurrency: the set's owner; never waits. Allocates: when i is beyond every number added before.
-func (s *Set) Add(i uint32) bool {
-	// As a rule the word has members already, and the levels above need no change.
-	if leaf := s.levels[0]; int(i>>6) < len(leaf) {
-		if word := leaf[i>>6]; word != 0 && word>>(i&63)&1 == 0 {
-			leaf[i>>6] = word | 1<<(i&63)
-			s.count++
-			return true
-		}
+func (s *Set) Add(i uint32) bool { return s.TryAdd(i) || s.addSlow(i) }
+
+// TryAdd is Add as long as that changes one word: i is new, and has a neighbour in the set
+// already. Else it does nothing and answers false. It is the usual case, small enough to be
+// inlined.
+//
+// Concurrency: the set's owner; never waits. Allocates: no.
+func (s *Set) TryAdd(i uint32) bool {
+	leaf := s.levels[0]
+	if int(i>>6) >= len(leaf) {
+		return false
 	}
-	return s.addSlow(i)
+	old := leaf[i>>6]
+	if old == 0 || old>>(i&63)&1 != 0 {
+		return false
+	}
+	leaf[i>>6] = old | 1<<(i&63)
+	s.count++
+	return true
 }
 
 func (s *Set) addSlow(i uint32) bool {
@@ -72,16 +81,25 @@ func (s *Set) addSlow(i uint32) bool {
 // Remove takes i out of the set and says whether it was there.
 //
 // Concurrency: the set's owner; never waits. Allocates: no.
-func (s *Set) Remove(i uint32) bool {
-	// As a rule the word keeps other members, and the levels above need no change.
-	if leaf := s.levels[0]; int(i>>6) < len(leaf) {
-		if word, bit := leaf[i>>6], uint64(1)<<(i&63); word&bit != 0 && word != bit {
-			leaf[i>>6] = word ^ bit
-			s.count--
-			return true
-		}
+func (s *Set) Remove(i uint32) bool { return s.TryRemove(i) || s.removeSlow(i) }
+
+// TryRemove is Remove as long as that changes one word: i is in the set, and so is a
+// neighbour. Else it does nothing and answers false. See TryAdd.
+//
+// Concurrency: the set's owner; never waits. Allocates: no.
+func (s *Set) TryRemove(i uint32) bool {
+	leaf := s.levels[0]
+	if int(i>>6) >= len(leaf) {
+		return false
 	}
-	return s.removeSlow(i)
+	old := leaf[i>>6]
+	rest := old &^ (1 << (i & 63))
+	if rest == 0 || rest == old {
+		return false
+	}
+	leaf[i>>6] = rest
+	s.count--
+	return true
 }
 
 func (s *Set) removeSlow(i uint32) bool {
