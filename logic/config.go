@@ -6,15 +6,13 @@ import (
 	"log/slog"
 	"runtime"
 	"time"
-
-	"github.com/airlock-ecs/airlock/registry"
 )
 
 // Config says how an engine runs. The zero value works.
 type Config struct {
 	Rate         int           // frames a second; 0 means 60
 	Workers      int           // goroutines that share a parallel query; 0 means GOMAXPROCS
-	WindowBudget time.Duration // window time a frame may spend on operations; 0 means 1 ms
+	WindowBudget time.Duration // window time after which no more operations begin in a frame; 0 means 1 ms. Amid many short ones it may be noticed three late
 	QueueSize    int           // operations that may wait before ErrQueueFull; 0 means 65536
 	Watchdog     time.Duration // a callback longer than this is reported; 0 means 1 s
 	LocalWindow  int           // frames a freed local index stays pending; 0: 2, or the ring depth with rollback; negative: manual
@@ -85,6 +83,3 @@ func fill[T int | time.Duration](field *T, value T) {
 		*field = value
 	}
 }
-
-// ringFrames is the temporal ring's depth as the registry was configured.
-func ringFrames(r *registry.Registry) int { return r.Config().TemporalFrames }

@@ -9,12 +9,9 @@ import (
 )
 
 const (
-	sampling     = 16                     // of so many handshakes one is timed
-	calmReadings = 4                      // see readClock
-	skipReadings = 7                      // see readClock
-	skipWatchdog = 100 * time.Millisecond // a shorter one would take several callbacks for one
-	yields       = 4                      // looks at the state, a yield before each, before parking
-	deadlockWait = 10 * time.Millisecond  // after this long a waiter asks whether it waits for itself
+	sampling     = 16                    // of so many handshakes one is timed
+	yields       = 2                     // looks at the state, a yield before each, before parking
+	deadlockWait = 10 * time.Millisecond // after this long a waiter asks whether it waits for itself
 )
 
 // door is the airlock itself. Goroutines queue by pushing their waiter on a lock-free stack;
@@ -34,14 +31,11 @@ type door struct {
 
 	inside      func() bool // is the calling goroutine inside a callback; slow
 	maxSpinners int32       // set once
+	watched     atomic.Bool // a supervisor looks out for deadlocks; see nudge
+	hurry       atomic.Bool // a callback takes long: look at the clock after it
 
-	line   []*waiter     // granted one by one
-	until  int64         // no grants after this
-	served int           // operations served in this window
-	now    int64         // the last reading of the clock
-	unread int           // callbacks since
-	skip   int           // callbacks that may go without a reading; see readClock
-	calm   int           // readings in a row that found nearly nothing spent
+	line   []*waiter // granted one by one
+	budget budget
 	back   chan struct{} // capacity 1: the last caller wakes Logic
 
 	_     [64]byte // what callers write apart from what Logic reads
@@ -51,8 +45,6 @@ type door struct {
 	// spinners are tokens: of more spinning goroutines than other processors, some only take
 	// time from the one they wait for.
 	spinners atomic.Int32
-	watched  atomic.Bool // a supervisor looks out for deadlocks; see nudge
-	hurry    atomic.Bool // a callback takes long: look at the clock after it
 	_        [64]byte
 
 	closed waiter // the sentinel; never granted
@@ -150,7 +142,8 @@ func (d *door) await(ctx context.Context, w *waiter) error {
 }
 
 // spin looks whether something happened to w, yielding in between, if there is a token left.
-// A yield is what helps: it lets Logic run on this very processor.
+// A yield is what helps: it lets Logic run on this very processor. To let only the first in
+// line spin is no gain: a processor without work is put to sleep and woken again, at Logic's cost.
 func (d *door) spin(w *waiter) bool {
 	if d.spinners.Load() >= d.maxSpinners {
 		return false
@@ -205,9 +198,7 @@ func (d *door) park(ctx context.Context, w *waiter, asked bool) error {
 func (d *door) leave(w *waiter) (overran int64) {
 	passed := waiterIdle
 	if len(d.line) > 0 {
-		if d.unread++; d.unread > d.skip || d.hurry.Load() {
-			overran = d.readClock()
-		}
+		overran = d.ended(callers)
 		passed = d.pass()
 	}
 	if passed == waiterIdle && d.baton.Swap(batonHome) == batonAwaited {
@@ -217,38 +208,27 @@ func (d *door) leave(w *waiter) (overran int64) {
 	return overran
 }
 
-// readClock looks what time it is, and whether it need look after each callback. A reading
-// costs a tenth of a handshake, so once calmReadings in a row have found nearly nothing spent,
-// up to skipReadings callbacks go without: the window may be that many callbacks longer than
-// its budget, of which none lasts much longer than the supervisor's period. It answers as leave.
-func (d *door) readClock() (overran int64) {
+// ended counts a callback of the window and watches over the next one. It answers as leave.
+func (d *door) ended(next activity) (overran int64) {
+	if !d.budget.due() && !d.hurry.Load() {
+		return 0
+	}
 	now := d.clock.now()
 	overran = d.watch.late(now)
-	if now-d.now < (d.until-now)/8 {
-		d.calm++
-	} else {
-		d.calm = 0
-	}
-	d.skip = 0
-	if d.calm >= calmReadings && d.watch.limit >= int64(skipWatchdog) {
-		d.skip = skipReadings
-	}
-	d.now, d.unread = now, 0
+	d.budget.read(now, d.watch.limit)
 	if d.hurry.Load() {
 		d.hurry.Store(false)
 	}
-	d.watch.begin(now, &callerName)
+	d.watch.begin(now, next)
 	return overran
 }
-
-var callerName = "Spawn callback"
 
 // pass gives the window to the next in line and answers whether that one spun or was parked;
 // idle when the window goes back to Logic, for nobody is left or the budget is spent. Holder of
 // the window only, and but for idle it is that no more.
 func (d *door) pass() uint32 {
 	for len(d.line) > 0 {
-		if d.served > 0 && d.now >= d.until {
+		if d.budget.spent() {
 			return waiterIdle
 		}
 		w := d.line[0]
@@ -256,15 +236,15 @@ func (d *door) pass() uint32 {
 		d.line = d.line[1:]
 		// All of this before the grant: after it, the window is another's. If the grant fails,
 		// the next round or admit overwrites it.
-		d.served++
-		now, since := d.now, w.since.Load()
+		d.budget.served++
+		now, since := d.budget.now, w.since.Load()
 		if was := w.grant(); was != waiterIdle {
 			if since > 0 { // a meter bears a second writer, and grants go on meanwhile
 				d.waits.add(now - since)
 			}
 			return was
 		}
-		d.served--
+		d.budget.served--
 		d.unlinked(w)
 	}
 	return waiterIdle
@@ -280,9 +260,8 @@ func (d *door) unlinked(w *waiter) {
 // admit lets the goroutines in line through the window, oldest first, and returns when the
 // window is back. What is left of the line stays in d.line. It answers whether Logic yielded to
 // a spinning caller. Logic only.
-func (d *door) admit(now int64) (yielded bool) {
-	d.now, d.unread, d.skip, d.calm = now, 0, 0, 0
-	d.watch.begin(now, &callerName)
+func (d *door) admit() (yielded bool) {
+	d.watch.begin(d.budget.now, callers)
 	d.baton.Store(batonAway)
 	first := d.pass()
 	if first == waiterIdle {
@@ -325,7 +304,7 @@ func ordered(head *waiter, line []*waiter) []*waiter {
 	from := len(line)
 	for w := head; w != nil; {
 		next := w.next
-		w.next = nil
+		w.next = nil // else a node in the pool would keep forgotten ones alive
 		line = append(line, w)
 		w = next
 	}

@@ -73,7 +73,8 @@ func New(r *registry.Registry, c Config) (*Engine, error) {
 	if r == nil {
 		return nil, errors.New("logic: nil registry")
 	}
-	c, err := c.complete(ringFrames(r))
+	rc := r.Config()
+	c, err := c.complete(rc.TemporalFrames)
 	if err != nil {
 		return nil, err
 	}
@@ -100,6 +101,7 @@ func New(r *registry.Registry, c Config) (*Engine, error) {
 		delta:       1 / float64(c.Rate),
 		localWindow: c.LocalWindow,
 		netWindow:   c.NetWindow,
+		lateDeaths:  rc.Deterministic || rc.TemporalFrames > 0,
 	}
 	e.stepper.init()
 	return e, nil

@@ -47,9 +47,10 @@ func (g *Gate) Serve() (n int, stall time.Duration, yielded bool) {
 		return 0, 0, false
 	}
 	start := g.d.clock.now()
-	g.d.until, g.d.served, g.d.line = start+int64(time.Hour), 0, g.line
-	yielded = g.d.admit(start)
-	return g.d.served, time.Duration(g.d.clock.now() - start), yielded
+	g.d.budget.open(start, int64(time.Hour))
+	g.d.line = g.line
+	yielded = g.d.admit()
+	return g.d.budget.served, time.Duration(g.d.clock.now() - start), yielded
 }
 
 // Shut answers everybody.
@@ -164,9 +165,34 @@ func (c *script) serve() {
 		c.Serve(c.core)
 	}
 }
-func (c *script) phaseBegins()     {}
-func (c *script) entering(*string) {}
-func (c *script) left()            {}
-func (c *script) leftUntimed()     {}
-func (c *script) exited(err error) { c.say("exited: " + err.Error()) }
-func (c *script) failed(err error) { c.say("failed: " + err.Error()) }
+func (c *script) entering(activity)      {}
+func (c *script) phaseBegins()           {}
+func (c *script) enteringSystem(*System) {}
+func (c *script) leftSystem()            {}
+func (c *script) exited(err error)       { c.say("exited: " + err.Error()) }
+func (c *script) failed(err error)       { c.say("failed: " + err.Error()) }
+
+// Lanes are lanes without an engine, for the benchmarks.
+type Lanes struct {
+	ls   lanes
+	all  []lane
+	runs [][]op
+}
+
+func NewLanes(n int) *Lanes { return &Lanes{all: make([]lane, n)} }
+
+func (l *Lanes) Add(lane int, fn func(*registry.Window) error) { l.ls.add(&l.all[lane], op{fn: fn}) }
+
+// Collect takes everything out and looks at each.
+func (l *Lanes) Collect() (n int) {
+	l.runs = l.ls.collect(l.runs[:0])
+	for _, run := range l.runs {
+		for _, o := range run {
+			if o.fn != nil {
+				n++
+			}
+		}
+		l.ls.recycle(run)
+	}
+	return n
+}

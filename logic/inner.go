@@ -18,20 +18,17 @@ const (
 	workFinish             // answer what is left
 )
 
-// supervise has an inner goroutine do what and returns when that is done. User code may end
-// the goroutine by runtime.Goexit: then another one goes on where it stopped. The calling goroutine is the watchdog meanwhile, and asks for a stop when ctx, if
-// there is one, ends.
+// supervise has an inner goroutine do what, and returns when that is done. User code may end
+// the goroutine by runtime.Goexit: then another one goes on where it stopped. The calling
+// goroutine is the watchdog meanwhile, and asks for a stop when ctx ends.
 //
 // Everything Logic owns passes by the start of a goroutine and by innerEnd.
 func (e *Engine) supervise(ctx context.Context, what work) {
-	var cancelled <-chan struct{}
-	if ctx != nil {
-		cancelled = ctx.Done()
-	}
+	cancelled := ctx.Done()
 	if e.tick == nil {
-		e.tick = time.NewTimer(e.period())
+		e.tick = time.NewTimer(e.period(deadlockWait))
 	} else {
-		e.tick.Reset(e.period())
+		e.tick.Reset(e.period(deadlockWait))
 	}
 	e.work = what
 	e.door.watched.Store(true)
@@ -70,16 +67,22 @@ func (e *Engine) runInner() {
 	done = true
 }
 
-// period is how often the supervisor looks.
-func (e *Engine) period() time.Duration {
-	return min(deadlockWait, max(e.cfg.Watchdog/4, time.Millisecond))
+// restWatch is how often the supervisor looks while nothing runs.
+const restWatch = 100 * time.Millisecond
+
+// period is how often the supervisor looks: in time to see a callback before it overruns.
+func (e *Engine) period(longest time.Duration) time.Duration {
+	return min(longest, max(e.cfg.Watchdog/4, time.Millisecond))
 }
 
 // lookAround is the watchdog: it reports a callback that takes too long and wakes goroutines
 // that may wait for themselves. It answers when to look again.
 func (e *Engine) lookAround() time.Duration {
 	what, ran, report := e.watch.look(e.clock.now())
-	if ran >= int64(e.period()) {
+	if what == "" {
+		return e.period(restWatch)
+	}
+	if ran >= int64(e.period(deadlockWait)) {
 		e.door.hurry.Store(true)
 	}
 	if ran >= int64(deadlockWait) {
@@ -92,8 +95,8 @@ func (e *Engine) lookAround() time.Duration {
 		e.reportOverrun(what, time.Duration(ran), caller.Stacks(e.id))
 		e.door.watched.Store(true)
 	}
-	next := e.period()
-	if left := e.cfg.Watchdog - time.Duration(ran); ran > 0 && left >= 0 {
+	next := e.period(deadlockWait)
+	if left := e.cfg.Watchdog - time.Duration(ran); left >= 0 {
 		next = min(next, left+1) // to the point, so that what lasts a little too long is seen, too
 	}
 	return next

@@ -114,8 +114,8 @@ func (ls *lanes) fresh() []op {
 }
 
 const (
-	spareSlices = 256  // kept for lanes to fill again
-	spareOps    = 8192 // a larger one is kept only while it is used well
+	spareSlices = 256     // kept for lanes to fill again
+	spareOps    = 1 << 16 // a larger one is kept only while it is used well
 )
 
 // recycle takes a run back whose operations have all been taken out. Logic only.

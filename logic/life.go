@@ -66,7 +66,7 @@ func (e *Engine) Step() error {
 		e.release()
 		return fmt.Errorf("logic: step: %w", err)
 	}
-	e.supervise(nil, workStep)
+	e.supervise(context.Background(), workStep)
 	err := join(e.stepper.failures...)
 	e.core.Leave()
 	e.release()
@@ -191,7 +191,7 @@ func (e *Engine) askStop(cause error) {
 
 // windUp ends an engine that has no Run.
 func (e *Engine) windUp() {
-	e.supervise(nil, workFinish)
+	e.supervise(context.Background(), workFinish)
 	e.conclude()
 }
 

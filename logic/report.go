@@ -9,18 +9,13 @@ import (
 	"github.com/airlock-ecs/airlock/internal/caller"
 )
 
-var (
-	onErrorName = "OnError"
-	loggerName  = "Logger"
-)
-
 // report hands a failure that has no caller to OnError, or without one to the log.
 func (e *Engine) report(err error) {
 	if e.cfg.OnError == nil {
 		e.log(slog.LevelError, "operation failed", slog.Any("error", err))
 		return
 	}
-	e.outward(&onErrorName, func() { e.cfg.OnError(err) })
+	e.tell(err)
 }
 
 // reportOverrun logs a callback that outlasts the watchdog, with its stack if that is known.
@@ -46,17 +41,16 @@ func (e *Engine) log(level slog.Level, message string, attrs ...slog.Attr) {
 	})
 }
 
-// outward calls the user's OnError as a callback, so that what it calls on the engine is
-// answered and not waited for. Its panic goes to the log.
-func (e *Engine) outward(what *string, fn func()) {
-	if e.watch.since.Load() == 0 { // else it is part of the callback in progress
-		e.watch.begin(e.clock.now(), what)
-		defer e.watch.clear()
-	}
+// tell calls the user's OnError as a callback, so that what it calls on the engine is answered
+// and not waited for. Its panic goes to the log.
+func (e *Engine) tell(err error) {
+	was := e.watch.activity()
+	e.watch.begin(e.clock.now(), onError)
+	defer func() { e.watch.begin(e.clock.now(), was) }()
 	defer func() {
 		if v := recover(); v != nil {
-			e.log(slog.LevelError, *what+" panicked", slog.Any("panic", v), slog.String("stack", string(debug.Stack())))
+			e.log(slog.LevelError, "OnError panicked", slog.Any("panic", v), slog.String("stack", string(debug.Stack())))
 		}
 	}()
-	caller.Within(e.id, fn)
+	caller.Within(e.id, func() { e.cfg.OnError(err) })
 }

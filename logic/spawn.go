@@ -18,7 +18,7 @@ import (
 // takes the caller out of the queue: fn never runs. A context that ends later does not stop fn.
 //
 // Errors: fn's; the context's; ErrQueueFull; ErrStopped; ErrWouldDeadlock inside another
-// callback of this registry, after 10 ms.
+// callback of this registry, noticed after some 10 to 110 ms of waiting.
 // Concurrency: any goroutine; waits for its turn. Allocates: no.
 func (e *Engine) Spawn(ctx context.Context, fn func(*registry.Window) error) error {
 	if fn == nil {
@@ -76,7 +76,7 @@ func (e *Engine) runBatch(fns []func(*registry.Window) error, errs []error) {
 		if next < len(fns) { // the watchdog's limit is for a callback, not for the batch
 			now := e.clock.now()
 			e.overran(e.watch.late(now))
-			e.watch.begin(now, &callerName)
+			e.watch.begin(now, callers)
 		}
 	}
 }
@@ -116,6 +116,6 @@ func (e *Engine) leave(w *waiter) { e.overran(e.door.leave(w)) }
 // stack still shows who called.
 func (e *Engine) overran(ran int64) {
 	if ran > 0 {
-		e.reportOverrun(callerName, time.Duration(ran), string(debug.Stack()))
+		e.reportOverrun(callers.String(), time.Duration(ran), string(debug.Stack()))
 	}
 }

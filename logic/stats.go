@@ -15,7 +15,7 @@ type Stats struct {
 	SlowestAck  uint64 // the frame it has acknowledged, or the one before it joined
 
 	FrameTime     Histogram // a frame's work, without the wait for the next
-	HandshakeWait Histogram // from a caller's queueing to its grant
+	HandshakeWait Histogram // from a caller's queueing to its grant: of those that sleep first in line, and one in 16 others
 	WindowStall   Histogram // how long Logic stood still for callers, each window that had any
 }
 

@@ -35,14 +35,13 @@ type shell interface {
 	// runtime.Goexit it is called again and goes on behind the operation that exited.
 	collect()
 	serve()
-	// entering and left frame a piece of user code, for the watchdog. leftUntimed is left for
-	// what is nothing in a steady frame: it saves the reading of a clock, and only the supervisor
-	// sees an overrun. phaseBegins comes before the
-	// first system of a phase.
+	// entering says which user code runs next, for the watchdog; what runs between two of them is
+	// counted to the first. phaseBegins comes before the first system of a phase, enteringSystem
+	// and leftSystem about each.
+	entering(what activity)
 	phaseBegins()
-	entering(what *string)
-	left()
-	leftUntimed()
+	enteringSystem(s *System)
+	leftSystem()
 	// exited takes the exit of an observer or of an operation it put off; failed takes the
 	// panic of a system.
 	exited(error)
@@ -61,6 +60,9 @@ type stepper struct {
 	delta       float64
 	localWindow int // frames; negative: manual
 	netWindow   int // frames, while no peer was ever added; 0 or negative: manual
+	// lateDeaths: a death from outside is an operation of the window, which drains it, so its
+	// burial is a frame later than that of others.
+	lateDeaths bool
 
 	stage    stage
 	phase    Phase
@@ -93,7 +95,7 @@ func (s *stepper) step() {
 			s.core.OpenWindow()
 			s.register()
 		case stageWishes:
-			s.watched(&wishesName, s.core.RunWishes)
+			s.watched(wishes, s.core.RunWishes)
 		case stageCollect:
 			s.shell.collect()
 		case stageServe:
@@ -102,11 +104,11 @@ func (s *stepper) step() {
 			s.core.CloseWindow()
 			s.openFrame()
 		case stageEvents:
-			s.watched(&observersName, s.core.Deliver)
+			s.watched(observers, s.core.Deliver)
 		case stageSystems:
 			s.systems()
 		case stageLate:
-			s.watched(&observersName, s.core.Deliver)
+			s.watched(observers, s.core.Deliver)
 		case stagePublish:
 			s.core.Boundary()
 			s.core.EndFrame()
@@ -121,20 +123,14 @@ func (s *stepper) step() {
 	}
 }
 
-var (
-	wishesName    = "deferred operations of systems and observers"
-	observersName = "observers"
-)
-
 // watched runs a part of the core that calls user code. The core reports what panics there;
 // an exit it cannot see, and the call after it goes on behind the one that exited.
-func (s *stepper) watched(what *string, part func()) {
+func (s *stepper) watched(what activity, part func()) {
 	returned := false
 	s.shell.entering(what)
 	defer func() {
-		s.shell.leftUntimed()
 		if !returned {
-			s.shell.exited(&registry.PanicError{Value: registry.ErrGoexit, Where: *what, Frame: s.core.FrameNumber()})
+			s.shell.exited(&registry.PanicError{Value: registry.ErrGoexit, Where: what.String(), Frame: s.core.FrameNumber()})
 		}
 	}()
 	part()
@@ -147,7 +143,9 @@ func (s *stepper) begin() {
 	s.failures, s.reported = s.failures[:0], 0
 
 	now := s.core.Advance()
-	s.core.DrainDestroys()
+	if !s.lateDeaths {
+		s.core.DrainDestroys()
+	}
 	// Who joins does so between the drain and the burial: what dies after AddPeer returned is
 	// never buried in a frame before the one in which the peer begins to count.
 	changes := s.shell.peers()
@@ -213,9 +211,9 @@ func (s *stepper) systems() {
 // call runs the current system. A panic ends the system, not the frame.
 func (s *stepper) call() {
 	returned := false
-	s.shell.entering(&s.current.name)
+	s.shell.enteringSystem(s.current)
 	defer func() {
-		s.shell.left()
+		s.shell.leftSystem()
 		if !returned {
 			s.fail(recover())
 		}

@@ -271,6 +271,37 @@ func TestDestroyFromOutsideIsSeenByTheNextPhase(t *testing.T) {
 	assert.Equal(t, []int{0}, after)
 }
 
+func TestADeathFromOutsideIsAnOperationOfTheWindowWhereOrderCounts(t *testing.T) {
+	for _, deterministic := range []bool{false, true} {
+		w := newWorldIn(t, registry.Config{Deterministic: deterministic})
+		h := w.spawn(1)
+		var seen []bool
+		_, err := w.e.AddSystem(logic.PrePhysics, "kills", func(f *logic.Frame) {
+			if f.FrameNumber() == 1 {
+				assert.NoError(t, w.r.Destroy(h))
+				assert.False(t, w.r.Alive(h))
+			}
+		})
+		require.NoError(t, err)
+		_, err = w.e.AddSystem(logic.Late, "looks", func(f *logic.Frame) {
+			seen = append(seen, registry.Has[value](f, h))
+		})
+		require.NoError(t, err)
+		w.step()
+		w.step()
+		pending := w.r.Stats().PendingDestructions
+		w.step()
+		if deterministic {
+			assert.Equal(t, []bool{true, false, false}, seen)
+			assert.Equal(t, 1, pending, "it died in the second window")
+		} else {
+			assert.Equal(t, []bool{false, false, false}, seen)
+			assert.Zero(t, pending)
+		}
+		assert.Zero(t, w.r.Stats().PendingDestructions)
+	}
+}
+
 func TestLocalWindowCountsFrames(t *testing.T) {
 	for window, frames := range map[int]int{0: 3, 1: 2, 5: 6, -1: 0} {
 		w := newWorld(t, func(c *logic.Config) { c.LocalWindow = window })

@@ -2,63 +2,105 @@ package logic
 
 import "sync/atomic"
 
-// watch is the watchdog's view of the callback in progress. Logic and whoever holds the
+// activity is a kind of user code that the watchdog watches.
+type activity uint8
+
+const (
+	idleness  activity = iota // none
+	callers                   // goroutines in the window, one after the other
+	queuedOp                  // a deferred or enqueued operation
+	wishes                    // what systems and observers put off
+	observers                 // all of one delivery
+	system                    // the one in watch.system
+	onError                   // Config.OnError
+)
+
+// String is what reports call it.
+func (a activity) String() string {
+	return [...]string{
+		"nothing", "Spawn callback", "deferred operation", "deferred operations of systems and observers",
+		"observers", "system", "OnError",
+	}[a]
+}
+
+// watch is the watchdog's view of the user code in progress. Logic and whoever holds the
 // window write it, one after the other; the supervising goroutine reads it now and then.
 //
 // Two callbacks that begin at the same instant share a stamp; the first then took no time,
 // so the stamp names only one that can overrun.
 type watch struct {
-	since atomic.Int64           // when it began, plus 1; 0: nothing runs
-	what  atomic.Pointer[string] // its name
-	told  atomic.Int64           // the since whose overrun has been counted
+	// stamp is the time when it began, in the high 60 bits, and the activity: one word, for
+	// storing it is a noticeable part of a handshake. 0: nothing runs.
+	stamp  atomic.Uint64
+	system atomic.Pointer[System] // the last one that ran
+	told   atomic.Uint64          // the stamp whose overrun has been counted
 
 	limit    int64 // nanoseconds; set once
 	overruns atomic.Uint64
 }
 
-func (w *watch) begin(now int64, what *string) {
-	if w.what.Load() != what { // a load is far cheaper than a store here
-		w.what.Store(what)
+func (w *watch) begin(now int64, what activity) {
+	if what == idleness {
+		w.clear()
+		return
 	}
-	w.since.Store(now + 1)
+	w.stamp.Store(uint64(now)<<4 | uint64(what))
+}
+
+func (w *watch) beginSystem(now int64, s *System) {
+	if w.system.Load() != s { // a load is far cheaper than a store
+		w.system.Store(s)
+	}
+	w.begin(now, system)
 }
 
 // late answers how long the callback has run if it overran and nobody has reported it yet,
 // else 0. Its own side calls it, at the end.
 func (w *watch) late(now int64) int64 {
-	since := w.since.Load()
-	if !w.overran(now, since) {
+	stamp := w.stamp.Load()
+	ran := now - int64(stamp>>4)
+	if stamp == 0 || !w.overran(stamp, ran) {
 		return 0
 	}
-	return now - (since - 1)
+	return ran
 }
 
 // clear says that nothing runs.
-func (w *watch) clear() { w.since.Store(0) }
+func (w *watch) clear() { w.stamp.Store(0) }
+
+func (w *watch) activity() activity { return activity(w.stamp.Load() & 15) }
+
+// what names the activity in progress.
+func (w *watch) what() string {
+	a := w.activity()
+	if s := w.system.Load(); a == system && s != nil {
+		return a.String() + " " + s.name
+	}
+	return a.String()
+}
 
 // look is late from outside, while the callback runs: its name, how long it has run, and
-// whether to report it.
+// whether to report it. Nothing if nothing runs.
 func (w *watch) look(now int64) (what string, ran int64, report bool) {
-	since := w.since.Load()
-	if since == 0 {
+	stamp := w.stamp.Load()
+	if stamp == 0 {
 		return "", 0, false
 	}
-	if p := w.what.Load(); p != nil {
-		what = *p
-	}
-	if w.since.Load() != since { // another one began: its turn comes with the next look
+	what = w.what()
+	if w.stamp.Load() != stamp { // another one began: its turn comes with the next look
 		return "", 0, false
 	}
-	return what, now - (since - 1), w.overran(now, since)
+	ran = now - int64(stamp>>4)
+	return what, ran, w.overran(stamp, ran)
 }
 
 // overran counts an overrun once, whoever notices it first.
-func (w *watch) overran(now, since int64) bool {
-	if since == 0 || now-(since-1) <= w.limit {
+func (w *watch) overran(stamp uint64, ran int64) bool {
+	if ran <= w.limit {
 		return false
 	}
 	told := w.told.Load()
-	if told == since || !w.told.CompareAndSwap(told, since) {
+	if told == stamp || !w.told.CompareAndSwap(told, stamp) {
 		return false
 	}
 	w.overruns.Add(1)

@@ -12,6 +12,7 @@ func (e *Engine) runFrame() {
 		e.began, e.rested = e.last, false
 	}
 	e.stepper.step()
+	e.watch.clear()
 	e.last = e.clock.now()
 	e.frameTime.add(e.last - e.began)
 	e.frames.Inc()
@@ -29,8 +30,7 @@ func (e *frameShell) collect() {
 	e.backlog.add(&e.door, &e.lanes)
 	if e.backlog.front() != nil {
 		e.last = e.clock.now()
-		e.door.until = e.last + int64(e.cfg.WindowBudget)
-		e.door.served = 0
+		e.door.budget.open(e.last, int64(e.cfg.WindowBudget))
 	}
 }
 
@@ -40,24 +40,26 @@ func (e *frameShell) serve() {
 	if e.backlog.front() == nil {
 		return
 	}
-	e.last = e.clock.now()
 	for b := e.backlog.front(); b != nil && e.serveOps(b) && e.serveCallers(b); b = e.backlog.front() {
 		e.backlog.pop()
 	}
+	e.last = e.door.budget.now
 }
-
-// spent reports whether the budget is used up.
-func (e *frameShell) spent() bool { return e.door.served > 0 && e.last >= e.door.until }
 
 // serveOps runs the operations of a batch; false if the budget ended it.
 func (e *frameShell) serveOps(b *batch) bool {
+	if !b.hasOps(&e.lanes) {
+		return true
+	}
+	budget := &e.door.budget
+	e.watch.begin(budget.now, queuedOp)
 	for b.hasOps(&e.lanes) {
-		if e.spent() {
+		if budget.spent() {
 			return false
 		}
 		o := b.take()
 		e.queue.give(gaugeOp)
-		e.door.served++
+		budget.served++
 		e.run(o)
 	}
 	return true
@@ -66,38 +68,48 @@ func (e *frameShell) serveOps(b *batch) bool {
 // serveCallers lets the goroutines of a batch through; false if the budget ended it.
 func (e *frameShell) serveCallers(b *batch) bool {
 	for b.caller < len(b.callers) {
-		if e.spent() {
+		budget := &e.door.budget
+		if budget.spent() {
 			return false
 		}
-		before, served := e.last, e.door.served
+		before, served := budget.now, budget.served
 		e.door.line = b.callers[b.caller:]
-		yielded := e.door.admit(before)
+		yielded := e.door.admit()
 		b.caller = len(b.callers) - len(e.door.line)
-		e.left()
-		if e.door.served > served {
-			e.stalls.add(e.last - before)
+		e.endedNow(callers)
+		if budget.served > served {
+			e.stalls.add(budget.now - before)
 			e.rested = yielded // who was woken sits in the queue of this processor
 		}
 	}
 	return true
 }
 
-var opName = "deferred operation"
-
 // run runs an operation and answers it, exactly once, also when it ends its goroutine.
 func (e *frameShell) run(o op) {
 	returned := false
-	e.watch.begin(e.last, &opName)
 	defer func() {
 		if !returned {
-			e.left()
-			e.answer(o, &registry.PanicError{Value: registry.ErrGoexit, Where: opName, Frame: e.core.FrameNumber()})
+			e.endedNow(queuedOp)
+			e.answer(o, &registry.PanicError{Value: registry.ErrGoexit, Where: queuedOp.String(), Frame: e.core.FrameNumber()})
 		}
 	}()
 	err := e.core.CallbackRecover(o.fn)
 	returned = true
-	e.left()
-	e.answer(o, err)
+	if overran := e.door.ended(queuedOp); overran > 0 {
+		(*Engine)(e).reportOverrun(queuedOp.String(), time.Duration(overran), "")
+	}
+	if o.ticket != nil || err != nil {
+		e.answer(o, err)
+	}
+}
+
+// endedNow is the door's ended with a reading of the clock in any case.
+func (e *frameShell) endedNow(what activity) {
+	e.door.budget.skip = 0
+	if overran := e.door.ended(what); overran > 0 {
+		(*Engine)(e).reportOverrun(what.String(), time.Duration(overran), "")
+	}
 }
 
 func (e *frameShell) answer(o op, err error) {
@@ -109,22 +121,20 @@ func (e *frameShell) answer(o op, err error) {
 	}
 }
 
+// entering begins with the last reading of the clock, which is near enough: nothing but the
+// core's own work lies in between.
+func (e *frameShell) entering(what activity) { e.watch.begin(e.last, what) }
+
 // phaseBegins reads the clock for the first system; the next ones begin where one left.
 func (e *frameShell) phaseBegins() { e.last = e.clock.now() }
 
-// entering, left and leftUntimed frame user code. The last reading of the clock is near enough
-// for the beginning: nothing but the core's own work lies in between.
-func (e *frameShell) entering(what *string) { e.watch.begin(e.last, what) }
+func (e *frameShell) enteringSystem(s *System) { e.watch.beginSystem(e.last, s) }
 
-func (e *frameShell) leftUntimed() { e.watch.clear() }
-
-func (e *frameShell) left() {
+// leftSystem reads the clock.
+func (e *frameShell) leftSystem() {
 	e.last = e.clock.now()
-	overran := e.watch.late(e.last)
-	e.watch.clear()
-	if overran > 0 {
-		what := e.watch.what.Load()
-		(*Engine)(e).reportOverrun(*what, time.Duration(overran), "")
+	if overran := e.watch.late(e.last); overran > 0 {
+		(*Engine)(e).reportOverrun(e.watch.what(), time.Duration(overran), "")
 	}
 }
 
