@@ -39,7 +39,7 @@ type Archetype struct {
 	layout    *FieldLayout // of all chunks but perhaps the first
 	first     *FieldLayout // of the chunk that is made while there is none
 
-	extentLayouts [7]*FieldLayout // by the logarithm of the places; made when needed, from 1 on
+	extentLayouts [9]*FieldLayout // by the logarithm of the places; made when needed, from 1 on
 
 	columns [columnIDs]int32 // table slot of a component's first column, -1 without one
 

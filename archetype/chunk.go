@@ -92,7 +92,7 @@ func (c *Chunk) Cell(tableSlot int, slot uint32, size uintptr) unsafe.Pointer {
 // Concurrency: the registry's owner and its workers; never waits. Allocates: no.
 func (c *Chunk) Entities() []handles.Local { return c.entities }
 
-// newChunk makes a chunk of zeros.
+// newChunk makes a chunk of zeros at a place of an extent.
 func newChunk(a *Archetype, e *extent, place int, base uint32) *Chunk {
 	layout := e.layout
 	words := layout.slots / 64
@@ -113,8 +113,7 @@ func newChunk(a *Archetype, e *extent, place int, base uint32) *Chunk {
 		place:     place,
 	}
 	for i := range layout.fields {
-		f := &layout.fields[i]
-		if f.Pointers {
+		if f := &layout.fields[i]; f.Pointers {
 			c.bases[i] = typedColumn(f, layout.slots)
 		} else {
 			c.bases[i] = e.column(i, place)

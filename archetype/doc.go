@@ -12,12 +12,17 @@
 //   - [Schema]: component types, registered once, each with its tier and fields.
 //   - [Store]: one per registry. It owns the [Archetype] list, the slab, the cache indices.
 //   - [Archetype]: one (class, [Signature]) pair; chunks of slots, filled lowest first.
-//   - [Chunk]: a block of memory with one column a field, and bit planes beside them.
-//   - [FieldLayout]: where in a chunk each column lies, for every frame of its ring.
+//   - [Chunk]: some slots with one column a field, and bit planes beside them.
+//   - [FieldLayout]: where in a block of memory each column lies, for every frame of its ring.
+//
+// Chunks of a larger archetype share blocks, so that a loop walks through each column without a
+// jump: up to 256 of them lie in an extent, and their columns end to end in it. A chunk's offsets
+// and strides are those of its extent, as [Chunk.Layout] says; in every other way a chunk is by
+// itself: cache indices, counters, planes, its life. [Archetype.Layout] is that of a chunk alone.
 //
 // Life of a slot: fresh -> taken -> reclaimed -> taken, and only undo makes it fresh again.
-// Memory that nobody has taken is zero: slots are zeroed when they are given back, blocks
-// when their chunk is released. So taking a slot writes nothing, and no value leaks.
+// Memory that nobody has taken is zero: slots are zeroed when they are given back, the whole
+// place of a chunk when it is released. So taking a slot writes nothing, and no value leaks.
 //
 // Columns of the Volatile and Temporal tiers have several frames. The Store has one write
 // frame, and nothing outside it is ever written here: what lies in the others belongs to

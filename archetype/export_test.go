@@ -3,7 +3,10 @@ package archetype
 import (
 	"fmt"
 	"reflect"
+	"slices"
 	"unsafe"
+
+	"github.com/airlock-ecs/airlock/internal/bitset"
 )
 
 // PlanBytes spells out the plan of a type: for each byte, whether it is moved as part of a
@@ -80,3 +83,56 @@ func (s *Store) LimitCacheIndices(n uint64) {
 	s.cache = ranges{}
 	s.cache.give(0, n)
 }
+
+// Extents are how many places and how many chunks each extent of the archetype has.
+func (a *Archetype) Extents() (places, chunks []int) {
+	for _, e := range a.extents {
+		places, chunks = append(places, e.layout.places), append(chunks, e.chunks)
+	}
+	return places, chunks
+}
+
+// Place is the number of the chunk's extent in its archetype, and the place in it.
+func (c *Chunk) Place() (extent, place int) {
+	return slices.Index(c.archetype.extents, c.extent), c.place
+}
+
+// Frame is the chunk's part of a column in a storage frame, as bytes.
+func (c *Chunk) Frame(column int, frame uint64) []byte {
+	f := &c.layout.fields[column]
+	at := unsafe.Add(c.bases[column], uintptr(frame%uint64(f.FrameCount))*f.FrameStride)
+	return unsafe.Slice((*byte)(at), c.layout.parts[column])
+}
+
+// VacantByte is a byte of a place that no chunk has; nil if there is none.
+func (a *Archetype) VacantByte() *byte {
+	for _, e := range a.extents {
+		if e.vacant() > 0 {
+			return (*byte)(e.column(0, e.used.lowestOutside()))
+		}
+	}
+	return nil
+}
+
+// ReleaseChunk takes a chunk out of the middle, as compaction is going to. All its slots are
+// holes or were never taken.
+func (a *Archetype) ReleaseChunk(i int) {
+	c := a.chunks[i]
+	a.allocated -= c.Allocated()
+	a.bytes -= int(c.layout.typed)
+	c.release()
+	a.chunks = slices.Delete(a.chunks, i, i+1)
+	a.holes, a.hole, a.tail = bitset.Set{}, nil, nil
+	for i, c := range a.chunks {
+		c.index, a.tail = i, c
+		if c.holeWords != 0 {
+			a.holes.Add(uint32(i))
+			if a.hole == nil {
+				a.hole = c
+			}
+		}
+	}
+}
+
+// SlabBytes is how much of the slab is in blocks that are out.
+func (s *Store) SlabBytes() int { return int(s.slab.taken) }

@@ -141,11 +141,11 @@ func TestSlabDoesNotGrowWhileFreedBlocksServe(t *testing.T) {
 		}
 	}
 	require.Equal(t, 1, s.Regions())
-	_, a := s.Alloc(9 << 20) // larger than a region: one of its own
+	_, a := s.Alloc(17 << 20) // larger than a region: one of its own
 	_, b := s.Alloc(60 << 10)
 	require.Equal(t, 2, s.Regions())
 	require.Less(t, b, a, "the lowest place where it fits")
-	s.Release(a, 9<<20)
+	s.Release(a, 17<<20)
 	s.Release(b, 60<<10)
 	require.NoError(t, s.Verify())
 }

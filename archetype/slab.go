@@ -12,7 +12,7 @@ import (
 
 const (
 	firstRegionBytes = 64 << 10 // a registry with a few small archetypes stays small
-	maxRegionBytes   = 8 << 20  // regions double up to this; a larger block gets a larger region
+	maxRegionBytes   = 16 << 20 // regions double up to this; a larger block gets a larger region
 	regionGap        = columnAlign
 )
 

@@ -181,8 +181,7 @@ func (a *Archetype) takeFromNewChunk() (*Chunk, uint32, bool) {
 	if !ok {
 		return nil, 0, false
 	}
-	e, place := a.occupy()
-	c := newChunk(a, e, place, uint32(base))
+	c := a.addChunk(uint32(base))
 	s.enter(c)
 	a.chunks = append(a.chunks, c)
 	a.tail = c
