@@ -305,6 +305,14 @@ func (l *Locals) Stats() SpaceStats {
 	}
 }
 
+// Lives counts the claims and the ends of claims there ever were: it changes with each.
+//
+// Concurrency: the owner only; never waits. Allocates: no.
+func (l *Locals) Lives() uint64 {
+	c := &l.counts
+	return uint64(c.claimedUsed+c.claimedUnused+c.ended) + uint64(l.reservedUsed.Load()+l.reservedUnused.Load())
+}
+
 // Confirm makes all pending indices free, and says how many.
 //
 // Concurrency: the owner only; never waits. Allocates: no.

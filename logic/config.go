@@ -33,7 +33,7 @@ const (
 	defaultLocalWindow = 2
 
 	maxRate      = int(time.Second) // a frame a nanosecond: the schedule counts in these
-	maxQueueSize = 1 << 39          // what gauge can count, with room to spare
+	maxQueueSize = 1 << 30          // an int on any machine, and far less than gauge can count
 )
 
 // complete checks c and fills in what it leaves open, for a registry whose temporal ring is

@@ -86,19 +86,22 @@ func bucketEnd(i int) time.Duration {
 	return time.Duration((1<<bucketBits+sub+1)<<(e-bucketBits) - 1)
 }
 
-// meter is a Histogram that grows: one writer at a time, any number of readers.
+// meter is a Histogram that grows: any number of readers, and writers that seldom meet.
 type meter struct {
 	sum, max atomic.Int64
 	buckets  [bucketCount]atomic.Uint64
 }
 
-// add records a duration. Writers take turns: Logic, or whoever holds the window.
+// add records a duration. Writers take turns, as a rule: Logic, or whoever holds the window,
+// or has just handed it on.
 func (m *meter) add(ns int64) {
 	ns = max(ns, 0) // a clock that was moved is no reason to fail
 	m.buckets[bucketOf(uint64(ns))].Add(1)
 	m.sum.Add(ns)
-	if ns > m.max.Load() {
-		m.max.Store(ns)
+	for most := m.max.Load(); ns > most; most = m.max.Load() {
+		if m.max.CompareAndSwap(most, ns) {
+			return
+		}
 	}
 }
 

@@ -14,7 +14,7 @@ import (
 type peer struct {
 	id    uint32
 	since uint64        // the frame in which AddPeer was called; set once
-	floor uint64        // the last frame before the peer counted; Logic's
+	first uint64        // the death it counts from, as registry.Core.NetDeaths numbers them; set once
 	ack   atomic.Uint64 // the newest frame it acknowledged: raised by Ack under the table's lock, loaded by Logic
 }
 
@@ -68,11 +68,10 @@ type peerage struct {
 	ever    bool // some peer was added once: NetWindow no longer applies
 }
 
-// join lets newcomers count from frame now on.
-func (g *peerage) join(changes []peerChange, now uint64) {
+// join lets newcomers count.
+func (g *peerage) join(changes []peerChange) {
 	for _, c := range changes {
 		if !c.leave {
-			c.peer.floor = now - 1
 			g.members = append(g.members, c.peer)
 			g.ever = true
 		}
@@ -94,14 +93,16 @@ func (g *peerage) part(changes []peerChange) {
 	}
 }
 
-// acknowledged is the frame through which every peer has acknowledged. Without a peer that
-// is everything; false if there never was one.
-func (g *peerage) acknowledged() (uint64, bool) {
-	through := uint64(everything)
+// acknowledged reports whether every peer that was there when an index died has acknowledged
+// the frame it was freed in. Deaths are asked for in their order, and the answer is no for all
+// behind one for which it is.
+func (g *peerage) acknowledged(death, frame uint64) bool {
 	for _, p := range g.members {
-		through = min(through, max(p.floor, p.ack.Load()))
+		if death >= p.first && frame > p.ack.Load() {
+			return false
+		}
 	}
-	return through, g.ever
+	return true
 }
 
 // AddPeer has net indices of entities that die from now on stay pending until this peer, too,
@@ -119,7 +120,7 @@ func (e *Engine) AddPeer(id uint32) error {
 	if _, ok := t.members[id]; ok {
 		return fmt.Errorf("logic: peer %d is there already", id)
 	}
-	p := &peer{id: id, since: e.FrameNumber()}
+	p := &peer{id: id, since: e.FrameNumber(), first: e.core.NetDeaths()}
 	t.members[id] = p
 	t.waiting = append(t.waiting, peerChange{peer: p})
 	t.any.Store(true)

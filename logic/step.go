@@ -1,7 +1,6 @@
 package logic
 
 import (
-	"math"
 	"runtime/debug"
 
 	"github.com/airlock-ecs/airlock/registry"
@@ -77,10 +76,13 @@ type stepper struct {
 
 	current    *System // the system that runs
 	runCurrent func()  // runs it; made once, so that a steady frame allocates nothing
+
+	acknowledged func(death, frame uint64) bool // peerage.acknowledged, made once likewise
 }
 
 func (s *stepper) init() {
 	s.runCurrent = func() { s.current.fn(s.frame) }
+	s.acknowledged = s.peerage.acknowledged
 }
 
 // midFrame reports whether a frame has begun and not ended.
@@ -146,19 +148,17 @@ func (s *stepper) begin() {
 	if !s.lateDeaths {
 		s.core.DrainDestroys()
 	}
-	// Who joins does so between the drain and the burial: what dies after AddPeer returned is
-	// never buried in a frame before the one in which the peer begins to count.
 	changes := s.shell.peers()
-	s.peerage.join(changes, now)
+	s.peerage.join(changes)
 	s.core.ProcessDestructions()
 	s.peerage.part(changes)
 
 	if s.localWindow >= 0 && now >= uint64(s.localWindow) {
 		s.core.ConfirmLocal(now - uint64(s.localWindow))
 	}
-	switch through, ok := s.peerage.acknowledged(); {
-	case ok:
-		s.core.ConfirmNet(through)
+	switch {
+	case s.peerage.ever:
+		s.core.ConfirmNetWhile(s.acknowledged)
 	case s.netWindow > 0 && now >= uint64(s.netWindow):
 		s.core.ConfirmNet(now - uint64(s.netWindow))
 	}
@@ -241,6 +241,3 @@ func (s *stepper) report() {
 		s.shell.failed(err)
 	}
 }
-
-// everything is a frame that all frames are before.
-const everything = math.MaxUint64

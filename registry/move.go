@@ -157,6 +157,7 @@ func (r *Registry) move(h handles.Local, ch *archetype.Chunk, slot uint32, to *a
 		r.locals.SetPlace(h, place) // dead from the next window on, and until then like any other
 	}
 	r.lastFresh = fresh
+	r.moves++
 	to.CopyShared(nch, nslot, ch, slot)
 	nch.Entities()[nslot] = h
 	ch.Entities()[slot] = 0
@@ -179,6 +180,7 @@ func (r *Registry) unmove(op *undoOp) {
 	nch := r.store.ChunkAt(place)
 	nslot := place - nch.Base()
 	r.vacated = r.vacated[:len(r.vacated)-1]
+	r.moves++
 	back := op.slot
 	ch := r.store.ChunkAt(back)
 	slot := back - ch.Base()

@@ -28,6 +28,7 @@ func (w *Window) Reset() error {
 	for _, a := range r.store.Archetypes() {
 		a.Clear()
 	}
+	r.moves++ // an empty registry has chunks to lose, and nothing else
 	clear(r.bornChunks)
 	r.bornChunks = r.bornChunks[:0]
 	return nil

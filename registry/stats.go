@@ -14,7 +14,7 @@ type SpaceStats = handles.SpaceStats
 // Live = sum of Archetypes.Live; Live + Tombstoned <= Allocated = sum of
 // Archetypes.Allocated; Inactive is a part of Live.
 type Stats struct {
-	Frame               uint64 // the frame the counters are of
+	Frame               uint64 // the frame in progress or last run
 	Live                int    // entities alive, active or not
 	Inactive            int    // of these, those taken out of the world by SetActive
 	Tombstoned          int    // entities dead whose slot is not reclaimed
@@ -31,7 +31,7 @@ type ArchetypeStats struct {
 	Components      int // number of its components
 	Allocated, Live int
 	Chunks          int
-	Bytes           int64 // of its chunks
+	Bytes           int64 // of the memory set aside for its chunks
 }
 
 // Stats copies the counters. It shows the last boundary; with nobody inside the registry,
@@ -48,12 +48,13 @@ func (r *Registry) Stats() Stats {
 		<-r.owner
 	default:
 	}
-	return r.board.read()
+	s := r.board.read()
+	s.Frame = r.frame.Load()
+	return s
 }
 
 const (
-	statFrame = iota
-	statLive
+	statLive = iota
 	statInactive
 	statTombstoned
 	statAllocated
@@ -84,16 +85,32 @@ type archLabel struct {
 	components int
 }
 
-// publish shows the present counters. Owner only.
+// statSum is everything that changes whenever any counter does. The last three only rise.
+type statSum struct {
+	inactive, dying, placeless int
+	global, local, net         SpaceStats
+	version, lives, moves      uint64
+}
+
+// publish shows the present counters, if one has changed. Owner only.
 func (r *Registry) publish() {
 	r.settleRoom()
 	r.locals.Publish()
+	sum := statSum{
+		inactive: r.inactive, dying: len(r.dying), placeless: r.placeless,
+		global: r.globals.Stats(), local: r.locals.Stats(), net: r.nets.Stats(),
+		version: r.store.Version(), lives: r.locals.Lives(), moves: r.moves,
+	}
+	if sum == r.shown {
+		return
+	}
+	r.shown = sum
 	b := &r.board
 	seq := b.seq.Load()
 	buf := b.bufs[(seq+1)&1].Load()
-	if buf == nil || r.boardVersion[(seq+1)&1] != r.store.Version() {
+	if buf == nil || r.boardVersion[(seq+1)&1] != sum.version {
 		buf = r.newStatBuffer()
-		r.boardVersion[(seq+1)&1] = r.store.Version()
+		r.boardVersion[(seq+1)&1] = sum.version
 		b.bufs[(seq+1)&1].Store(buf)
 	}
 	allocated, chunks, live := 0, 0, 0
@@ -109,16 +126,15 @@ func (r *Registry) publish() {
 		put(&w[3], a.Bytes())
 	}
 	w := buf.words
-	put(&w[statFrame], int(r.frame.Load()))
 	put(&w[statLive], live)
-	put(&w[statInactive], r.inactive)
-	put(&w[statTombstoned], len(r.dying)-r.placeless)
+	put(&w[statInactive], sum.inactive)
+	put(&w[statTombstoned], sum.dying-sum.placeless)
 	put(&w[statAllocated], allocated)
 	put(&w[statChunks], chunks)
-	put(&w[statPending], len(r.dying))
-	putSpace(w[statSpaces:], r.globals.Stats())
-	putSpace(w[statSpaces+spaceWords:], r.locals.Stats())
-	putSpace(w[statSpaces+2*spaceWords:], r.nets.Stats())
+	put(&w[statPending], sum.dying)
+	putSpace(w[statSpaces:], sum.global)
+	putSpace(w[statSpaces+spaceWords:], sum.local)
+	putSpace(w[statSpaces+2*spaceWords:], sum.net)
 	b.seq.Store(seq + 1)
 }
 
@@ -167,7 +183,7 @@ func (buf *statBuffer) copy() Stats {
 		return SpaceStats{Issued: n(i), Free: n(i + 1), Pending: n(i + 2), Retired: n(i + 3), OldestPending: uint64(n(i + 4))}
 	}
 	s := Stats{
-		Frame: uint64(n(statFrame)), Live: n(statLive), Inactive: n(statInactive), Tombstoned: n(statTombstoned),
+		Live: n(statLive), Inactive: n(statInactive), Tombstoned: n(statTombstoned),
 		Allocated: n(statAllocated), Chunks: n(statChunks), PendingDestructions: n(statPending),
 		Global: space(statSpaces), Local: space(statSpaces + spaceWords), Net: space(statSpaces + 2*spaceWords),
 	}

@@ -1,0 +1,45 @@
+package logic_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/airlock-ecs/airlock/handles"
+	"github.com/airlock-ecs/airlock/registry"
+)
+
+// A peer may join in the very window in which an entity dies and is buried: it was there
+// before the death, so it is waited for.
+func TestAPeerHoldsBackWhatDiesInTheWindowItJoinedIn(t *testing.T) {
+	w := newWorld(t)
+	require.NoError(t, w.e.AddPeer(1))
+	require.NoError(t, w.e.Step())
+	spawn := func(win *registry.Window) (h handles.Local) {
+		h, err := w.class.Spawn(win, thing{})
+		require.NoError(t, err)
+		_, err = win.AssignNet(h)
+		require.NoError(t, err)
+		return h
+	}
+	bury := func(win *registry.Window, h handles.Local) {
+		require.NoError(t, win.Destroy(h))
+		require.Equal(t, 1, win.ProcessDeferredDestructions())
+	}
+	require.NoError(t, w.e.Defer(func(win *registry.Window) error {
+		before, after := spawn(win), spawn(win)
+		bury(win, before)
+		require.NoError(t, w.e.AddPeer(2))
+		bury(win, after)
+		return nil
+	}))
+	require.NoError(t, w.e.Step())
+	died := w.e.FrameNumber()
+	require.Equal(t, 2, w.r.Stats().Net.Pending)
+	require.NoError(t, w.e.Ack(1, died))
+	require.NoError(t, w.e.Step())
+	require.Equal(t, 1, w.r.Stats().Net.Pending, "the second peer knew only the one")
+	require.NoError(t, w.e.Ack(2, died))
+	require.NoError(t, w.e.Step())
+	require.Zero(t, w.r.Stats().Net.Pending)
+}
