@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/puzpuzpuz/xsync/v3"
 	"github.com/stretchr/testify/require"
 
 	"github.com/airlock-ecs/airlock/logic"
@@ -114,14 +115,15 @@ func produce(w *world, lanes []*logic.Producer, way string, channel chan func(*r
 }
 
 // BenchmarkLanes is the queue alone, filled by producers while Logic empties it: a lane for
-// each producer, one lane for all, and one channel for all.
+// each producer, one lane for all, one channel for all, and one lock-free queue for all.
 func BenchmarkLanes(b *testing.B) {
 	for _, producers := range []int{1, 2, 8, 64} {
-		for _, way := range []string{"lanes", "shared", "channel"} {
+		for _, way := range []string{"lanes", "shared", "channel", "mpmc"} {
 			b.Run(fmt.Sprintf("%s/producers=%d", way, producers), func(b *testing.B) {
 				lanes, channel := logic.NewLanes(producers), make(chan func(*registry.Window) error, 1<<16)
+				queue := xsync.NewMPMCQueueOf[func(*registry.Window) error](1 << 16)
 				for b.Loop() {
-					fillAndEmpty(lanes, channel, producers, way)
+					fillAndEmpty(lanes, channel, queue, producers, way)
 				}
 				b.ReportMetric(float64(b.Elapsed())/float64(b.N*deferred), "ns/operation")
 				b.ReportMetric(0, "ns/op")
@@ -131,7 +133,7 @@ func BenchmarkLanes(b *testing.B) {
 }
 
 //go:noinline
-func fillAndEmpty(lanes *logic.Lanes, channel chan func(*registry.Window) error, producers int, way string) {
+func fillAndEmpty(lanes *logic.Lanes, channel chan func(*registry.Window) error, queue *xsync.MPMCQueueOf[func(*registry.Window) error], producers int, way string) {
 	var all sync.WaitGroup
 	for p := range producers {
 		all.Go(func() {
@@ -140,23 +142,31 @@ func fillAndEmpty(lanes *logic.Lanes, channel chan func(*registry.Window) error,
 				lane = 0
 			}
 			for range deferred / producers {
-				if way == "channel" {
+				switch way {
+				case "channel":
 					channel <- noChange
-				} else {
+				case "mpmc":
+					queue.Enqueue(noChange)
+				default:
 					lanes.Add(lane, noChange)
 				}
 			}
 		})
 	}
 	for n := 0; n < deferred/producers*producers; {
-		if way != "channel" {
-			n += lanes.Collect()
-		} else {
+		switch way {
+		case "channel":
 			for range len(channel) {
 				if fn := <-channel; fn != nil {
 					n++
 				}
 			}
+		case "mpmc":
+			for fn, ok := queue.TryDequeue(); ok && fn != nil; fn, ok = queue.TryDequeue() {
+				n++
+			}
+		default:
+			n += lanes.Collect()
 		}
 		yield()
 	}
