@@ -17,7 +17,7 @@ type Globals struct {
 	// How often the generation of an index was ended: an index that was never freed needs no
 	// word, so issuing a fresh one costs no locked operation. retiredMark when there is no next
 	// generation. Stored by the owner; that store is what makes an old handle stale.
-	ended      Words
+	ended      *LazyWords
 	generation generations
 
 	// Owner only.
@@ -45,7 +45,7 @@ func NewGlobals(limit uint32, generationBits uint8) *Globals {
 }
 
 func newGlobals(limit uint32, g generations) *Globals {
-	return &Globals{ended: newWords(limit), generation: g, limit: limit, fresh: 1}
+	return &Globals{ended: NewLazyWords(limit), generation: g, limit: limit, fresh: 1}
 }
 
 // Generation is the generation of an index's name: of the current one if the index is issued, of

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/airlock-ecs/airlock/handles"
 )
@@ -44,5 +45,22 @@ func TestOnePageWinsWhenManyCreateIt(t *testing.T) {
 		for _, at := range all {
 			assert.Same(t, all[0], at)
 		}
+	}
+}
+
+// The directory of a lazy table is made once, however many goroutines need it first.
+func TestLazyWordsAreMadeOnce(t *testing.T) {
+	for range 50 {
+		l := handles.NewLazyWords(10_000)
+		require.Zero(t, l.Get(5))
+		require.Nil(t, l.At(5))
+		var all sync.WaitGroup
+		for i := range uint32(8) {
+			all.Go(func() { l.Ensure(5).Add(1 << (8 * i)) })
+		}
+		all.Wait()
+		require.EqualValues(t, uint64(0x0101010101010101), l.Get(5))
+		require.Same(t, l.At(5), l.Ensure(5))
+		require.Panics(t, func() { l.Ensure(10_001) })
 	}
 }

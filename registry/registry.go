@@ -30,13 +30,13 @@ type Registry struct {
 	locals    *handles.Locals
 	globals   *handles.Globals
 	nets      *handles.Nets
-	records   *handles.Words // by local index: its record index; 0 when that is the same and not parted
-	netOf     *handles.Words // by local index: its net handle
-	nextDead  *handles.Words // by local index: the next one in the outside list
-	outside   atomic.Uint64  // head of the list of deaths from outside, a local index
-	killed    atomic.Int64   // length of that list, for statistics
-	netDeaths atomic.Uint64  // net indices freed, stored by the owner after each reclaim
-	room      atomic.Int64   // entities that may still be born, less what the owner holds in stash
+	records   *handles.LazyWords // by local index: its record index; 0 when that is the same and not parted
+	netOf     *handles.LazyWords // by local index: its net handle
+	nextDead  *handles.LazyWords // by local index: the next one in the outside list
+	outside   atomic.Uint64      // head of the list of deaths from outside, a local index
+	killed    atomic.Int64       // length of that list, for statistics
+	netDeaths atomic.Uint64      // net indices freed, stored by the owner after each reclaim
+	room      atomic.Int64       // entities that may still be born, less what the owner holds in stash
 	board     statBoard
 	obits     obituaries
 
@@ -135,9 +135,9 @@ func build(c Config, generationBits uint8) *Registry {
 		locals:   handles.NewLocals(handles.LocalsConfig{Limit: limit, MostPending: c.MaxEntities, GenerationBits: generationBits}),
 		globals:  handles.NewGlobals(limit, generationBits),
 		nets:     handles.NewNets(c.Owner, handles.NetsConfig{GenerationBits: generationBits}),
-		records:  handles.NewWords(limit),
-		netOf:    handles.NewWords(limit),
-		nextDead: handles.NewWords(limit),
+		records:  handles.NewLazyWords(limit),
+		netOf:    handles.NewLazyWords(limit),
+		nextDead: handles.NewLazyWords(limit),
 		owner:    make(chan struct{}, 1),
 		schema:   schema,
 		store:    archetype.NewStore(schema, c.TemporalFrames),
