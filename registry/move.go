@@ -41,20 +41,30 @@ func (r *Registry) addQuietly(comp *archetype.Component, h handles.Local) error 
 	if err != nil {
 		return err
 	}
-	from := ch.Archetype()
-	if from.Has(comp.ID) {
+	if ch.Archetype().Has(comp.ID) {
 		return nil
 	}
-	to := from.Edge(comp.ID, true)
+	return r.change(h, ch, slot, comp.ID, Added)
+}
+
+// change moves a living entity to the archetype that has one component more or less, as
+// the event says that it causes. The edges between archetypes are found once.
+func (r *Registry) change(h handles.Local, ch *archetype.Chunk, slot uint32, id archetype.ComponentID, kind EventKind) error {
+	from, more := ch.Archetype(), kind == Added
+	to := from.Edge(id, more)
 	if to == nil {
-		to = r.archetypeOf(from.Class(), from.Signature().With(comp.ID))
-		from.SetEdge(comp.ID, true, to)
+		sig := from.Signature().Without(id)
+		if more {
+			sig = from.Signature().With(id)
+		}
+		to = r.archetypeOf(from.Class(), sig)
+		from.SetEdge(id, more, to)
 	}
 	if err := r.move(h, ch, slot, to); err != nil {
 		return err
 	}
-	r.event(Added, h, comp.ID)
-	r.log(undoOp{kind: undoMove, h: h, slot: ch.Base() + slot, fresh: r.lastFresh, at: uint64(Added)})
+	r.event(kind, h, id)
+	r.log(undoOp{kind: undoMove, h: h, slot: ch.Base() + slot, fresh: r.lastFresh, at: uint64(kind)})
 	return nil
 }
 
@@ -123,21 +133,10 @@ func (r *Registry) removeQuietly(comp *archetype.Component, h handles.Local) err
 	if err != nil {
 		return err
 	}
-	from := ch.Archetype()
-	if !from.Has(comp.ID) {
+	if !ch.Archetype().Has(comp.ID) {
 		return ErrNoComponent
 	}
-	to := from.Edge(comp.ID, false)
-	if to == nil {
-		to = r.archetypeOf(from.Class(), from.Signature().Without(comp.ID))
-		from.SetEdge(comp.ID, false, to)
-	}
-	if err := r.move(h, ch, slot, to); err != nil {
-		return err
-	}
-	r.event(Removed, h, comp.ID)
-	r.log(undoOp{kind: undoMove, h: h, slot: ch.Base() + slot, fresh: r.lastFresh, at: uint64(Removed)})
-	return nil
+	return r.change(h, ch, slot, comp.ID, Removed)
 }
 
 // move takes a living entity to another archetype of its class with the columns that both
