@@ -2,6 +2,7 @@ package logic_test
 
 import (
 	"fmt"
+	"runtime"
 	"sync"
 	"syscall"
 	"testing"
@@ -146,7 +147,9 @@ func fillAndEmpty(lanes *logic.Lanes, channel chan func(*registry.Window) error,
 				case "channel":
 					channel <- noChange
 				case "mpmc":
-					queue.Enqueue(noChange)
+					for !queue.TryEnqueue(noChange) {
+						runtime.Gosched()
+					}
 				default:
 					lanes.Add(lane, noChange)
 				}
