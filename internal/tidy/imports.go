@@ -58,7 +58,7 @@ func layers(m *Module, report report) {
 	for _, p := range m.Packages {
 		unit, layer, known := layerOf(p.Dir)
 		if !known {
-			report(p.Dir, "a package without a layer: give it one in DESIGN section 2 and in this rule")
+			report(p.Dir, "a package without a layer: give it one in docs/ARCHITECTURE.md and in this rule")
 			continue
 		}
 		for _, f := range p.Files {

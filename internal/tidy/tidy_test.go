@@ -113,7 +113,7 @@ func TestEachRuleCanFail(t *testing.T) {
 			[]string{"logic/a.go:2: logic of layer 5 imports . of layer 7 (layers)"}},
 		{"a package without a layer", map[string]string{"utils/a.go": "", "logic/a.go": `import _ "m/internal/utils"`},
 			[]string{"logic/a.go:2: imports internal/utils, which has no layer (layers)",
-				"utils: a package without a layer: give it one in DESIGN section 2 and in this rule (layers)"}},
+				"utils: a package without a layer: give it one in docs/ARCHITECTURE.md and in this rule (layers)"}},
 		{"a module whose name goes on", map[string]string{"handles/a.go": `import _ "m2.example/registry"`},
 			[]string{"handles/a.go:2: the library may not import m2.example/registry (modules)"}},
 
