@@ -56,6 +56,7 @@ func (r *Registry) endCallback(ok bool) {
 	}
 	r.showBorn()
 	r.guard.Exit()
+	r.tellMoves() // what undo has moved back
 }
 
 // killOrphans ends the children of those that others destroyed while a callback ran that has

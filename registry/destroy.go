@@ -159,11 +159,7 @@ func (r *Registry) killOne(h handles.Local) bool {
 	if !won {
 		return false
 	}
-	if r.exact {
-		r.room.Add(1)
-	} else {
-		r.stash++
-	}
+	r.giveRoom(1)
 	if old.State() == handles.Alive {
 		r.tombstone(h, old.Place())
 	} else {

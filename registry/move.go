@@ -5,6 +5,7 @@ import (
 
 	"github.com/airlock-ecs/airlock/archetype"
 	"github.com/airlock-ecs/airlock/handles"
+	"github.com/airlock-ecs/airlock/internal/caller"
 )
 
 // Add gives h the component C with a value; one that h has already is set. The entity
@@ -171,7 +172,8 @@ func (r *Registry) move(h handles.Local, ch *archetype.Chunk, slot uint32, to *a
 	return nil
 }
 
-// unmove takes a move back: the entity, or its tombstone, lies where it lay before.
+// unmove takes a move back: the entity, or its tombstone, lies where it lay before. Who
+// undoes tells the subscribers when all is undone: they may exit.
 func (r *Registry) unmove(op *undoOp) {
 	r.unevent(EventKind(op.at), op.h)
 	r.unevent(Moved, op.h)
@@ -196,7 +198,6 @@ func (r *Registry) unmove(op *undoOp) {
 	}
 	nch.Archetype().Untake(nch, nslot, op.fresh)
 	r.noteMove(op.h, place, back)
-	r.tellMoves()
 }
 
 func (r *Registry) findDeathIfDead(h handles.Local) *grave {
@@ -295,17 +296,34 @@ func (r *Registry) noteMove(h handles.Local, old, now uint32) {
 	}
 }
 
-// tellMoves tells the subscribers what has moved since it last did.
+// tellMoves tells the subscribers what has moved since it last did. Every one is told, even
+// if one before it exits the goroutine.
 func (r *Registry) tellMoves() {
 	if len(r.moveBatch) == 0 {
 		return
 	}
 	batch := r.moveBatch
 	r.moveBatch = nil // a subscriber that moves entities fills its own
-	for _, o := range r.movers {
+	defer func() {
+		if r.moveBatch == nil {
+			r.moveBatch = batch[:0]
+		}
+	}()
+	r.tellMovers(r.movers, batch)
+}
+
+func (r *Registry) tellMovers(movers []*Observer, batch []Move) {
+	told := 0
+	defer func() {
+		if told < len(movers) { // the last one called has exited
+			r.tellMovers(movers[told:], batch)
+		}
+	}()
+	for told < len(movers) {
+		o := movers[told]
+		told++
 		r.tellMover(o, batch)
 	}
-	r.moveBatch = batch[:0]
 }
 
 // tellMover calls one subscriber; its panic is reported and stops no other.
@@ -315,5 +333,5 @@ func (r *Registry) tellMover(o *Observer, batch []Move) {
 			r.report(r.panicError("move subscriber", v))
 		}
 	}()
-	o.move(batch)
+	caller.Within(r.id, func() { o.move(batch) })
 }

@@ -66,6 +66,10 @@ func (r *Registry) Update(fn func(*Window) error) error {
 			r.publish()
 		}
 	}()
+	if r.delivering.open { // an observer exited the Update before: those behind it come first
+		r.deliver()
+		r.endFrame()
+	}
 	r.openWindow()
 	r.runWishes()
 	err := r.callback(fn)

@@ -74,7 +74,9 @@ func (r *Registry) giveRoom(n int64) {
 		r.room.Add(n)
 		return
 	}
-	r.stash += n
+	if r.stash += n; r.stash > stashSize {
+		r.settleRoom()
+	}
 }
 
 // settleRoom gives the stash back, so that others see all room. Owner only.

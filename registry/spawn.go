@@ -254,6 +254,7 @@ func (c *Class[E]) SpawnBatch(w *Window, n int, init func(i int, e *E)) ([]handl
 	defer func() { // also when init panics or exits
 		if !whole {
 			r.undoTo(mark)
+			r.tellMoves()
 		}
 	}()
 	whole = c.fillBatch(r, out, init)
@@ -281,20 +282,30 @@ func (c *Class[E]) fillBatch(r *Registry, out []handles.Local, init func(i int, 
 		if n == 0 {
 			return false
 		}
-		first := born
 		born += n
-		for i := first; i < born && init != nil; i++ {
-			var zero E
-			*e = zero
-			init(i, e)
-			c.write(ch, slot+uint32(i-first), e)
+		if init == nil {
+			r.showRun(ch, slot, uint32(n))
+		} else {
+			c.fillRun(r, ch, slot, born-n, n, e, init)
 		}
 	}
 	return true
 }
 
-// birthRun is birth for some neighbouring slots, as many as there are, up to len(out).
-// None says that there are no more indices. Owner only.
+// fillRun has init write a run of newborn entities, the first of them number first of the
+// batch. They are in sight when all are written: a query inside init does not meet them.
+func (c *Class[E]) fillRun(r *Registry, ch *archetype.Chunk, slot uint32, first, n int, e *E, init func(i int, e *E)) {
+	defer r.showRun(ch, slot, uint32(n)) // also on a panic, for undo hides them again
+	for i := range n {
+		var zero E
+		*e = zero
+		init(first+i, e)
+		c.write(ch, slot+uint32(i), e)
+	}
+}
+
+// birthRun is birth for some neighbouring slots, as many as there are, up to len(out), but
+// leaves it to the caller to show them. None says that there are no more indices. Owner only.
 func (r *Registry) birthRun(a *archetype.Archetype, out []handles.Local) (*archetype.Chunk, uint32, int) {
 	ch, slot, count, fresh := a.TakeRun(len(out))
 	if ch == nil {
@@ -323,7 +334,6 @@ func (r *Registry) birthRun(a *archetype.Archetype, out []handles.Local) (*arche
 	out = out[:born]
 	r.logBirth(out[0], fresh)
 	r.undoHandles = append(r.undoHandles, out[1:]...)
-	r.showRun(ch, slot, uint32(born))
 	if len(r.observers[Spawned]) > 0 {
 		for _, h := range out {
 			r.event(Spawned, h, 0)

@@ -57,9 +57,13 @@ func (c *Class[E]) SpawnLater(f *Frame, e E) (handles.Local, error) {
 	}
 	r.wishMu.Lock()
 	defer r.wishMu.Unlock()
-	h, err := r.Reserve()
-	if err != nil {
-		return 0, err
+	if !r.takeRoom() { // of the owner's stash first: a system replaces what it destroyed
+		return 0, ErrExhausted
+	}
+	h, ok := r.locals.Reserve()
+	if !ok {
+		r.giveRoom(1)
+		return 0, ErrExhausted
 	}
 	c.later = append(c.later, e)
 	r.wish(wish{kind: wishSpawn, h: h, class: c, at: uint32(len(c.later) - 1)})
@@ -123,10 +127,11 @@ func (r *Registry) wish(w wish) {
 func (r *Registry) runWishes() {
 	run := &r.granted
 	if run.next == len(run.list) {
+		r.wishesGranted() // of a run whose last operation exited
 		if len(r.wishes) == 0 {
 			return
 		}
-		run.list, r.wishes, run.next = r.wishes, run.list[:0], 0
+		run.list, r.wishes, run.next = r.wishes, run.list, 0
 	}
 	for run.next < len(run.list) {
 		wi := &run.list[run.next]
@@ -135,6 +140,12 @@ func (r *Registry) runWishes() {
 			r.report(err)
 		}
 	}
+	r.wishesGranted()
+}
+
+// wishesGranted forgets the wishes, and the values they kept.
+func (r *Registry) wishesGranted() {
+	run := &r.granted
 	for i := range run.list {
 		switch wi := &run.list[i]; wi.kind {
 		case wishSpawn:
