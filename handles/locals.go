@@ -54,6 +54,7 @@ type Locals struct {
 	_         [cacheLine]byte
 	returned  undone        // used before, their claim taken back. Owner pushes, any goroutine pops
 	burned    undone        // never used else, their claim taken back. Owner pushes, any goroutine pops
+	over      atomic.Bool   // overdue, as of the last Publish: for reservers
 	freshHint atomic.Uint64 // all indices below it were claimed; raised by whoever saw that
 
 	// What reservers have done: each adds after its claim; the owner adds it up in Stats, and the
@@ -173,7 +174,7 @@ func (l *Locals) nextUsed(place uint32) (Local, bool) {
 
 // nextUnused claims an index that was never used, or only by claims that were taken back.
 func (l *Locals) nextUnused(place uint32) (Local, bool) {
-	if l.most > 0 && l.recycles.pending() > l.most {
+	if l.overdue() {
 		return 0, false
 	}
 	if name, ok := l.takeBack(&l.burned, Alive, place); ok {
@@ -207,6 +208,9 @@ func (l *Locals) Reserve() (Local, bool) {
 	if e, ok := l.recycles.scan(func(e entry) bool { return l.claim(Local(e), Reserved, NoPlace) }); ok {
 		l.reservedUsed.Add(1)
 		return Local(e), true
+	}
+	if l.over.Load() {
+		return 0, false
 	}
 	if name, ok := l.takeBack(&l.burned, Reserved, NoPlace); ok {
 		l.reservedUnused.Add(1)
@@ -278,7 +282,13 @@ func (l *Locals) Publish() {
 	l.recycles.publish()
 	raise(&l.freshHint, l.fresh)
 	l.fresh = max(l.fresh, min(l.freshHint.Load(), l.limit+1))
+	if over := l.overdue(); over != l.over.Load() {
+		l.over.Store(over)
+	}
 }
+
+// overdue says that more indices are pending than may be while unused ones are claimed.
+func (l *Locals) overdue() bool { return l.most > 0 && l.recycles.pending() > l.most }
 
 // Highest is the highest index that was ever claimed, for walks over all of them; exact while
 // nobody is inside Reserve. 0 if there is none.

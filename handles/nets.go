@@ -232,6 +232,14 @@ func (n *Nets) end(h Net) bool {
 
 func nextNet(h Net) Net { return h + 1<<32 }
 
+// Returns says whether the index of an own name will be pending when the name is freed: it
+// is not another owner's, and has a generation left.
+//
+// Concurrency: any goroutine; never waits. Allocates: no.
+func (n *Nets) Returns(h Net) bool {
+	return h != 0 && h.Owner() == n.owner && h.Generation() < n.generation.last
+}
+
 // Pending is the number of own indices that wait for a confirm.
 //
 // Concurrency: the owner only; never waits. Allocates: no.

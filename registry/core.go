@@ -109,8 +109,9 @@ func (c *Core) ConfirmNetWhile(ok func(seq, frame uint64) bool) int {
 	return c.r.nets.ConfirmWhile(ok)
 }
 
-// NetDeaths is how many net indices were freed up to the last reclaim: the seq of the next
-// one. What dies after a call has a seq that is no lower.
+// NetDeaths is the number of the next death of an entity that has a net handle issued here,
+// as ConfirmNetWhile counts them. What dies in a later window or phase has it or a higher
+// one; what died before the last boundary, or in a callback that ended, a lower one.
 //
 // Concurrency: any goroutine; never waits. Allocates: no.
 func (c *Core) NetDeaths() uint64 { return c.r.netDeaths.Load() }

@@ -223,24 +223,28 @@ func (r *Registry) process() int {
 		return 0
 	}
 	frame := r.frame.Load()
+	if r.netsUsed { // in the order of the deaths, which is how peers count them
+		for _, h := range r.dying {
+			r.freeNet(h.Index(), frame)
+		}
+	}
 	r.sortByPlace()
 	r.reclaimSlots()
-	if !r.recordsPart && !r.netsUsed && len(r.family) == 0 && r.placeless == 0 {
+	if !r.recordsPart && len(r.family) == 0 && r.placeless == 0 {
 		r.globals.FreeOwnAll(r.dying)
 	} else {
 		for i, h := range r.dying {
 			if r.graves[i].place != handles.NoPlace {
-				r.freeNames(h, frame)
+				r.freeNames(h)
 			}
 		}
 	}
 	r.locals.FreeAll(r.dying, frame)
-	if deaths := r.nets.Deaths(); deaths != r.netDeaths.Load() {
-		r.netDeaths.Store(deaths)
-	}
+	r.namedDeaths, r.namedMark = 0, 0
 	r.dying, r.graves, r.placeless = r.dying[:0], r.graves[:0], 0
 	r.obitMark, r.deadBefore = 0, 0
 	r.causes, r.causeAt = r.causes[:0], 0
+	r.countNamed()
 	return n
 }
 
@@ -270,22 +274,41 @@ func (r *Registry) reclaimSlots() {
 	}
 }
 
-// freeNames frees what a dead entity was called, but for its local handle, and its links.
-func (r *Registry) freeNames(h handles.Local, frame uint64) {
+// freeNames frees the record of a dead entity, and its links.
+func (r *Registry) freeNames(h handles.Local) {
 	if r.recordsPart {
 		r.freeRecord(h)
 	} else {
 		r.globals.FreeOwn(h.Index(), h.Generation())
 	}
-	i := h.Index()
-	if r.netsUsed {
-		if n := r.netOf.Get(i); n != 0 {
-			r.netOf.At(i).Store(0)
-			r.nets.Free(handles.Net(n), frame)
+	if i := h.Index(); int(i) < len(r.family) {
+		r.cutLinks(i)
+	}
+}
+
+// freeNet frees the net handle of a dead entity, if it has one.
+func (r *Registry) freeNet(i uint32, frame uint64) {
+	if n := r.netOf.Get(i); n != 0 {
+		r.netOf.At(i).Store(0)
+		r.nets.Free(handles.Net(n), frame)
+	}
+}
+
+// countNamed shows how many deaths with a net handle there were, those that are not
+// reclaimed yet included: peers that join are told by their number. Owner only, with
+// nothing left to undo.
+func (r *Registry) countNamed() {
+	if !r.netsUsed {
+		return
+	}
+	for _, h := range r.dying[r.namedMark:] {
+		if r.nets.Returns(handles.Net(r.netOf.Get(h.Index()))) {
+			r.namedDeaths++
 		}
 	}
-	if int(i) < len(r.family) {
-		r.cutLinks(i)
+	r.namedMark = len(r.dying)
+	if deaths := r.nets.Deaths() + r.namedDeaths; deaths != r.netDeaths.Load() {
+		r.netDeaths.Store(deaths)
 	}
 }
 

@@ -56,6 +56,7 @@ func (w *Window) BindNet(h handles.Local, n handles.Net) error {
 		}
 		return fmt.Errorf("bind %v: %v is named %v: %w", n, h, old, ErrAlreadyRegistered)
 	}
+	r.releaseDead(n)
 	if !r.nets.Bind(n, h.Index()) {
 		if other, err := r.ResolveNet(n); err == nil {
 			return fmt.Errorf("bind %v: it names %v: %w", n, other, ErrAlreadyRegistered)
@@ -66,6 +67,22 @@ func (w *Window) BindNet(h handles.Local, n handles.Net) error {
 	r.netsUsed = true
 	r.log(undoOp{kind: undoNet, h: h, at: uint64(n)})
 	return nil
+}
+
+// releaseDead takes another owner's index from an entity that is dead and not reclaimed yet,
+// when a newer name on that index is bound: the message that says who died often says who
+// came instead.
+func (r *Registry) releaseDead(n handles.Net) {
+	old, index, ok := r.nets.ByWire(n.Wire())
+	if !ok || old.Generation() >= n.Generation() {
+		return
+	}
+	if _, alive := r.namedBy(index, old); alive {
+		return
+	}
+	r.netOf.At(index).Store(0)
+	r.nets.Free(old, r.frame.Load())
+	r.log(undoOp{kind: undoRelease, at: uint64(old), slot: index})
 }
 
 // unname takes a net handle back that a failed callback issued or bound.

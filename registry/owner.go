@@ -103,6 +103,7 @@ func (r *Registry) boundary() {
 	if !r.late() {
 		r.drainOutside()
 	}
+	r.countNamed()
 	r.publishObituaries()
 	r.publish()
 }

@@ -35,7 +35,7 @@ type Registry struct {
 	nextDead  *handles.LazyWords // by local index: the next one in the outside list
 	outside   atomic.Uint64      // head of the list of deaths from outside, a local index
 	killed    atomic.Int64       // length of that list, for statistics
-	netDeaths atomic.Uint64      // net indices freed, stored by the owner after each reclaim
+	netDeaths atomic.Uint64      // deaths with a net handle, stored by the owner when they cannot be undone any more
 	room      atomic.Int64       // entities that may still be born, less what the owner holds in stash
 	board     statBoard
 	obits     obituaries
@@ -62,8 +62,10 @@ type Registry struct {
 	placeless   int             // of them, those without a slot
 	spareDying  []handles.Local // what sortByPlace sorts into
 	spareGraves []grave
-	obitMark    int // dying[:obitMark] have their obituary
-	deadBefore  int // dying[:deadBefore] died before the present callback
+	obitMark    int    // dying[:obitMark] have their obituary
+	deadBefore  int    // dying[:deadBefore] died before the present callback
+	namedMark   int    // dying[:namedMark] are in namedDeaths
+	namedDeaths uint64 // of dying, those with a net handle whose index will be pending
 	causeNow    string
 	causeAt     uint32     // place of causeNow in causes, plus one; 0 before a death needs it
 	causes      []*string  // causes of the deaths in dying, see causeIndex

@@ -25,6 +25,7 @@ func (w *Window) Reset() error {
 	r.commit()
 	r.process()
 	r.disownUnseen()
+	r.countNamed()
 	for _, a := range r.store.Archetypes() {
 		a.Clear()
 	}
@@ -48,7 +49,8 @@ func (r *Registry) disownUnseen() {
 				r.tombstone(h, ch.Base()+uint32(slot))
 				last := len(r.dying) - 1 // comes with the outside list
 				r.dying, r.graves = r.dying[:last], r.graves[:last]
-				r.freeNames(h, frame)
+				r.freeNames(h)
+				r.freeNet(h.Index(), frame)
 				r.locals.SetPlace(h, handles.NoPlace)
 				r.killed.Add(-1)
 			}

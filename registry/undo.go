@@ -19,6 +19,7 @@ const (
 	undoActive                    // h, fresh: was active
 	undoParent                    // h, slot: old parent, nslot: old elder sibling
 	undoNet                       // h, at: net handle issued or bound
+	undoRelease                   // at: another owner's net handle, slot: the dead index that had it
 	undoArchetype                 // the last one
 )
 
@@ -108,6 +109,7 @@ func (r *Registry) commit() {
 		r.values[id].forgetOld()
 	}
 	r.valuesUsed = r.valuesUsed[:0]
+	r.countNamed()
 }
 
 // rollback takes back what the callback did since it began or last committed.
@@ -154,6 +156,9 @@ func (r *Registry) undoOne(op *undoOp) {
 		r.link(op.h.Index(), op.slot, op.nslot)
 	case undoNet:
 		r.unname(op.h, handles.Net(op.at))
+	case undoRelease:
+		r.nets.Bind(handles.Net(op.at), op.slot)
+		r.netOf.At(op.slot).Store(op.at)
 	case undoArchetype:
 		r.dropArchetype()
 	}
