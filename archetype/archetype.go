@@ -31,13 +31,14 @@ type Archetype struct {
 	extents []*extent // where the chunks' memory is, oldest first
 	vacant  int       // places in them that no chunk has
 
-	store     *Store
-	class     int
-	className string
-	sig       Signature
-	comps     []*Component // by id
-	layout    *FieldLayout // of all chunks but perhaps the first
-	first     *FieldLayout // of the chunk that is made while there is none
+	store      *Store
+	class      int
+	className  string
+	sig        Signature
+	comps      []*Component // by id
+	layout     *FieldLayout // of all chunks but perhaps the first
+	first      *FieldLayout // of the chunk that is made while there is none
+	largeFirst bool         // the first chunk is a regular one; set by TakeRun when there is none
 
 	extentLayouts [9]*FieldLayout // by the logarithm of the places; made when needed, from 1 on
 

@@ -41,7 +41,11 @@ func TestExtentsGrowWithTheirArchetype(t *testing.T) {
 			a := store.Archetype(0, archetype.Signature{}.With(p.ID), "grown", c.slots)
 			need := 0
 			for taken := 0; taken < c.taken; {
-				ch, slot, count, _ := a.TakeRun(c.taken - taken)
+				n := c.taken - taken
+				if taken == 0 {
+					n = 1 // so that the first chunk is a small one
+				}
+				ch, slot, count, _ := a.TakeRun(n)
 				taken += int(count)
 				if slot == 0 {
 					need += ch.Layout().Bytes() / ch.Layout().Chunks()

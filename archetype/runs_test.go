@@ -44,6 +44,9 @@ type birth struct {
 
 // take takes up to n slots in a run, checks them against as many single takes, and fills them.
 func (tw *twins) take(t require.TestingT, p *twin, n int) (births []birth) {
+	if len(p.s.a.Chunks()) == 0 {
+		n = min(n, 64) // a large first run makes a large first chunk, which single steps do not
+	}
 	c, slot, count, fresh := p.s.a.TakeRun(n)
 	require.True(t, count >= 1 && int(count) <= n, "%d slots of %d", count, n)
 	for k := range count {
@@ -299,5 +302,23 @@ func reclaimRuns(a *archetype.Archetype, chunks []*archetype.Chunk, n uint32) {
 		for slot := uint32(0); n != 0 && slot < slots; slot += n {
 			a.ReclaimRun(c, slot, n)
 		}
+	}
+}
+
+func TestALargeFirstRunGetsOneChunk(t *testing.T) {
+	store, p, _ := pair(t, 0)
+	a := store.Archetype(0, archetype.Signature{}.With(p.ID), "run", 0)
+	for range 2 {
+		c, slot, count, fresh := a.TakeRun(1000)
+		require.Equal(t, []any{0, uint32(0), uint32(1000), true}, []any{c.Index(), slot, count, fresh})
+		require.Equal(t, archetype.DefaultSlots, c.Slots())
+		require.NoError(t, store.Verify())
+		a.Clear()
+		c, _, _ = a.Take()
+		require.Less(t, c.Slots(), archetype.DefaultSlots, "who comes alone gets a small one")
+		_, _, count, _ = a.TakeRun(1000)
+		require.EqualValues(t, c.Slots()-1, count)
+		require.NoError(t, store.Verify())
+		a.Clear()
 	}
 }

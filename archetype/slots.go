@@ -174,7 +174,7 @@ func (a *Archetype) filled(c *Chunk) {
 func (a *Archetype) takeFromNewChunk() (*Chunk, uint32, bool) {
 	slots := a.layout.slots
 	if len(a.chunks) == 0 {
-		slots = a.first.slots
+		slots = a.firstLayout().slots
 	}
 	s := a.store
 	base, ok := s.cache.take(uint64(slots))
@@ -200,6 +200,8 @@ func (a *Archetype) releaseTail() {
 	a.tail = nil
 	if last > 0 {
 		a.tail = a.chunks[last-1]
+	} else {
+		a.largeFirst = false
 	}
 	if c.holeWords != 0 {
 		a.holes.Remove(uint32(last))

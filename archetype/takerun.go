@@ -13,6 +13,9 @@ func (a *Archetype) TakeRun(n int) (c *Chunk, slot, count uint32, fresh bool) {
 	if n < 1 {
 		panic("archetype: TakeRun of no slots")
 	}
+	if len(a.chunks) == 0 {
+		a.largeFirst = n > a.first.slots
+	}
 	c, slot, fresh = a.Take()
 	if c == nil {
 		return nil, 0, 0, false

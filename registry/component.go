@@ -55,7 +55,8 @@ func Split() ComponentOption {
 }
 
 // SlotsPerChunk sets how many entities a chunk of the class holds: 64 to 4096, a multiple
-// of 64. Without it a chunk has 1024 slots, the first of an archetype fewer.
+// of 64. Without it a chunk has 1024 slots, and the first of an archetype fewer, unless a
+// batch needs more at once.
 //
 // Concurrency: any goroutine. Allocates: yes.
 func SlotsPerChunk(n int) ClassOption {
