@@ -43,3 +43,22 @@ func TestAPeerHoldsBackWhatDiesInTheWindowItJoinedIn(t *testing.T) {
 	require.NoError(t, w.e.Step())
 	require.Zero(t, w.r.Stats().Net.Pending)
 }
+
+// Between a death and its reclaim the index is not pending yet, but who joins then has never
+// heard of the entity.
+func TestAPeerDoesNotHoldBackWhatDiedBeforeItJoined(t *testing.T) {
+	w := newWorld(t)
+	require.NoError(t, w.e.AddPeer(1))
+	h, _ := w.spawnNet(1)
+	w.step()
+	require.NoError(t, w.e.Defer(func(win *registry.Window) error { return win.Destroy(h) }))
+	w.step()
+	require.False(t, w.r.Alive(h))
+	require.Zero(t, w.r.Stats().Net.Pending, "not reclaimed")
+	require.NoError(t, w.e.AddPeer(2))
+	w.step()
+	require.Equal(t, 1, w.r.Stats().Net.Pending, "the first peer knew it")
+	require.NoError(t, w.e.Ack(1, w.e.FrameNumber()))
+	w.step()
+	require.Zero(t, w.r.Stats().Net.Pending)
+}

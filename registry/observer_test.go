@@ -1,6 +1,7 @@
 package registry_test
 
 import (
+	"runtime"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -442,4 +443,33 @@ func TestADestroyMayBePutOffInItsMiddle(t *testing.T) {
 			k.dead(h, 0)
 		}
 	})
+}
+
+// An observer that exits is not told again, and one that leaves shifts those behind it: each
+// of them hears of the batch all the same.
+func TestAnObserverThatLeavesAndExitsKeepsTheBatchFromNobody(t *testing.T) {
+	k := newWorld(t, registry.Config{})
+	var told []string
+	var first *registry.Observer
+	first = k.observe(registry.Spawned, func(*registry.Frame, []registry.Event) {
+		told = append(told, "first")
+		require.NoError(t, first.Remove())
+		runtime.Goexit()
+	})
+	for _, name := range []string{"second", "third"} {
+		k.observe(registry.Spawned, func(*registry.Frame, []registry.Event) { told = append(told, name) })
+	}
+	done := make(chan bool)
+	go func() {
+		defer close(done)
+		_ = k.r.Update(func(w *registry.Window) error {
+			_, err := k.soldiers.Spawn(w, soldier{})
+			return err
+		})
+	}()
+	<-done
+	k.update(func(*registry.Window) {})
+	require.Equal(t, []string{"first", "second", "third"}, told)
+	k.spawnOne()
+	require.Equal(t, []string{"first", "second", "third", "second", "third"}, told)
 }

@@ -230,7 +230,8 @@ func (c *Class[E]) SpawnReserved(w *Window, h handles.Local, e E) error {
 // SpawnBatch makes n entities; init, which may be nil, fills in the i-th one's components,
 // which start as zero values. The handles come in the order of i; the caller keeps them. A
 // batch that does not fit, or whose init panics, has no effect at all, unless init commits
-// (ProcessDeferredDestructions, a confirm, Reset), which is not for it to do.
+// (ProcessDeferredDestructions, a confirm, Reset), which is not for it to do. Entities are
+// in sight, for a query inside init say, when init has filled in the chunk they are in.
 //
 // Errors: ErrExhausted; a negative n; ErrExpired.
 // Concurrency: window holder. Allocates: the handles, and an E when there is an init.
