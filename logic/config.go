@@ -19,8 +19,9 @@ type Config struct {
 	NetWindow    int           // the same for net indices while no peer was ever added; 0 or negative: manual
 	SyncTest     int           // re-simulate this many frames every frame and compare; 0: off, and the only value supported so far
 	Logger       *slog.Logger  // where overruns, and errors without an OnError, are written; nil means slog.Default
-	// OnError is told, on Logic or on the goroutine it has lent the window to, of every failure that has no caller to go to: errors of
-	// deferred operations, panics of systems and observers. With an OnError the engine goes on
+	// OnError is told of every failure that has no caller to go to: errors of deferred
+	// operations, panics of systems, observers and subscribers to moves. It is called on Logic,
+	// or on the goroutine that Logic has lent the window to. With an OnError the engine goes on
 	// after a system's panic; without one Run ends with it.
 	OnError func(error)
 }
