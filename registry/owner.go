@@ -19,6 +19,8 @@ func (r *Registry) acquire() error {
 		return nil
 	default:
 	}
+	late := time.NewTimer(deadlockCheck)
+	defer late.Stop()
 	for {
 		if r.running.Load() {
 			if caller.Inside(r.id) {
@@ -26,15 +28,14 @@ func (r *Registry) acquire() error {
 			}
 			return ErrRunning
 		}
-		late := time.NewTimer(deadlockCheck)
 		select {
 		case r.owner <- struct{}{}:
-			late.Stop()
 			return nil
-		case <-late.C:
+		case <-late.C: // look again, for an engine may have begun to run
 			if caller.Inside(r.id) {
 				return ErrWouldDeadlock
 			}
+			late.Reset(deadlockCheck)
 		}
 	}
 }
@@ -64,7 +65,7 @@ func (r *Registry) Update(fn func(*Window) error) error {
 			r.endFrame()
 			r.publishObituaries()
 			r.publish()
-		}
+		} // what was reported joins the answer of the next Update, rather than be lost
 	}()
 	if r.delivering.open { // an observer exited the Update before: those behind it come first
 		r.deliver()
