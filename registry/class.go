@@ -3,6 +3,7 @@ package registry
 import (
 	"fmt"
 	"reflect"
+	"slices"
 	"unsafe"
 
 	"github.com/airlock-ecs/airlock/archetype"
@@ -18,18 +19,12 @@ type Class[E any] struct {
 	cosmetic bool
 	sig      archetype.Signature
 	layout   *archetype.FieldLayout
-	pairs    []pair // what to copy from an E, first the columns of two words without pointers
-	parts    []part // and then the others
+	pairs    []uintptr // what to copy from an E: the offsets of what goes into Columns16,
+	parts    []part    // and the other parts
 
 	// Owner only.
 	home  *archetype.Archetype // where new entities go; nil before the first one
 	later []E                  // values of SpawnLater, until the next window; guarded by wishMu
-}
-
-// pair is a part of 16 bytes without pointers, the commonest kind (two float64).
-type pair struct {
-	src uintptr // offset in E
-	col int     // slot in the field table of the class's own archetype
 }
 
 // part is one column that an entity of the class starts with.
@@ -38,6 +33,7 @@ type part struct {
 	col  int     // slot in the field table of the class's own archetype
 	size uintptr
 	cell archetype.Copier
+	pair bool // 16 bytes without pointers: one of the chunk's Columns16
 }
 
 // classEntry is what the registry knows of a class without knowing its type.
@@ -99,14 +95,19 @@ func RegisterClass[E any](r *Registry, opts ...ClassOption) (*Class[E], error) {
 		slots = archetype.DefaultSlots
 	}
 	c.layout = archetype.NewLayout(sorted(comps), slots, r.cfg.TemporalFrames)
+	var parts []part
 	for i, comp := range comps {
 		for _, f := range comp.Fields {
 			d, _ := c.layout.Lookup(f.Key)
-			if f.Size == 16 && !f.Pointers {
-				c.pairs = append(c.pairs, pair{src: typ.Field(i).Offset + f.Offset, col: d.Slot})
-				continue
-			}
-			c.parts = append(c.parts, part{src: typ.Field(i).Offset + f.Offset, col: d.Slot, size: f.Size, cell: f.Cell})
+			parts = append(parts, part{src: typ.Field(i).Offset + f.Offset, col: d.Slot, size: f.Size, cell: f.Cell, pair: f.Size == 16 && !f.Pointers})
+		}
+	}
+	slices.SortFunc(parts, func(a, b part) int { return a.col - b.col })
+	for _, p := range parts {
+		if p.pair {
+			c.pairs = append(c.pairs, p.src)
+		} else {
+			c.parts = append(c.parts, p)
 		}
 	}
 	r.classes = append(r.classes, classEntry{
@@ -229,16 +230,25 @@ func (c *Class[E]) enterSlow(w *Window) (*Registry, error) {
 // Pairs go word by word: e was just written in words, and a load of both at once would have
 // to wait until those stores have left the store buffer, which doubled the cost of a spawn.
 func (c *Class[E]) write(ch *archetype.Chunk, slot uint32, e *E) {
-	base := unsafe.Pointer(e)
-	for i := range c.pairs {
-		p := &c.pairs[i]
-		from := (*[2]uint64)(unsafe.Add(base, p.src))
-		to := (*[2]uint64)(unsafe.Add(ch.Column(p.col), uintptr(slot)*16))
+	writePairs(ch.Columns16(), c.pairs, slot, unsafe.Pointer(e))
+	if len(c.parts) > 0 {
+		c.writeRest(ch, slot, e)
+	}
+}
+
+// writePairs copies the words at the offsets of base to the columns; see write.
+func writePairs(columns []unsafe.Pointer, offsets []uintptr, slot uint32, base unsafe.Pointer) {
+	columns = columns[:len(offsets)]
+	for i, offset := range offsets {
+		from, to := (*[2]uint64)(unsafe.Add(base, offset)), (*[2]uint64)(unsafe.Add(columns[i], uintptr(slot)*16))
 		first, second := from[0], from[1]
 		to[0], to[1] = first, second
 	}
+}
+
+func (c *Class[E]) writeRest(ch *archetype.Chunk, slot uint32, e *E) {
 	for i := range c.parts {
 		p := &c.parts[i]
-		p.cell.Copy(ch.Cell(p.col, slot, p.size), unsafe.Add(base, p.src))
+		p.cell.Copy(ch.Cell(p.col, slot, p.size), unsafe.Add(unsafe.Pointer(e), p.src))
 	}
 }
