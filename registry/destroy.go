@@ -276,11 +276,7 @@ func (r *Registry) reclaimSlots() {
 
 // freeNames frees the record of a dead entity, and its links.
 func (r *Registry) freeNames(h handles.Local) {
-	if r.recordsPart {
-		r.freeRecord(h)
-	} else {
-		r.globals.FreeOwn(h.Index(), h.Generation())
-	}
+	r.freeRecord(h)
 	if i := h.Index(); int(i) < len(r.family) {
 		r.cutLinks(i)
 	}

@@ -51,11 +51,8 @@ func (r *Registry) birth(a *archetype.Archetype) (handles.Local, *archetype.Chun
 	} else {
 		r.logBirth(h, fresh)
 	}
-	index := h.Index()
-	if r.recordsPart {
-		r.nameRecord(index)
-	} else if !r.globals.TryIssue(index) {
-		r.nameRecord(index)
+	if r.recordsPart || !r.globals.TryIssue(h.Index()) {
+		r.nameRecord(h.Index())
 	}
 	ch.Entities()[slot] = h
 	if r.iterating == 0 {
@@ -111,11 +108,9 @@ func (r *Registry) partRecord(index, record uint32) {
 
 // freeRecord frees the record of a dead entity.
 func (r *Registry) freeRecord(h handles.Local) {
-	if r.recordsPart {
-		if g := r.records.Get(h.Index()); g != 0 {
-			r.globals.Free(uint32(g))
-			return
-		}
+	if g := r.records.Get(h.Index()); g != 0 {
+		r.globals.Free(uint32(g))
+		return
 	}
 	r.globals.FreeOwn(h.Index(), h.Generation())
 }
@@ -320,9 +315,7 @@ func (r *Registry) birthRun(a *archetype.Archetype, out []handles.Local) (*arche
 			break
 		}
 		entities[born], out[born] = h, h
-		if r.recordsPart {
-			r.nameRecord(h.Index())
-		} else if !r.globals.TryIssue(h.Index()) {
+		if r.recordsPart || !r.globals.TryIssue(h.Index()) {
 			r.nameRecord(h.Index())
 		}
 	}
