@@ -29,6 +29,10 @@ type Chunk struct {
 	allocated uint32   // high-water mark: slots from here on were never taken
 	base      uint32   // cache index of slot 0
 
+	now     *uint64  // Store.stamp
+	touched uint64   // when slots were last taken or given back, see stamp.go
+	stamps  []uint64 // when each column was last written, by table slot
+
 	born      []uint64 // slots to become active when a loop in a window ends
 	bornWords uint64
 
@@ -105,13 +109,15 @@ func newChunk(a *Archetype, e *extent, place int, base uint32) *Chunk {
 	words := layout.slots / 64
 	n := layout.Len()
 	pointers := make([]unsafe.Pointer, 2*n+len(a.zeroing16))
-	planes := make([]uint64, 2*words)
+	planes := make([]uint64, 2*words+n)
 	c := &Chunk{
 		table:     pointers[:n:n],
 		bases:     pointers[n : 2*n : 2*n],
 		table16:   pointers[2*n:],
 		holes:     planes[:words:words],
-		born:      planes[words:],
+		born:      planes[words : 2*words : 2*words],
+		stamps:    planes[2*words:],
+		now:       &a.store.stamp,
 		archetype: a,
 		layout:    layout,
 		index:     len(a.chunks),

@@ -29,6 +29,7 @@ func (a *Archetype) ReclaimRun(c *Chunk, slot, n uint32) {
 
 func (a *Archetype) reclaimMany(c *Chunk, slot, n uint32) {
 	clear(c.entities[slot:][:n]) // checks the bounds for everything below
+	c.touched = *c.now
 	for _, column := range c.table16 {
 		// Sound: the column has as many cells of 16 bytes as the entity column has handles, and
 		// they are free of pointers.

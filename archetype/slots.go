@@ -27,6 +27,7 @@ func (a *Archetype) Take() (c *Chunk, slot uint32, fresh bool) {
 		slot = w<<6 | uint32(bits.TrailingZeros64(word))
 		word &= word - 1
 		c.holes[w] = word
+		c.touched = *c.now
 		if word == 0 {
 			if c.holeWords &= c.holeWords - 1; c.holeWords == 0 {
 				a.filled(c)
@@ -38,6 +39,7 @@ func (a *Archetype) Take() (c *Chunk, slot uint32, fresh bool) {
 		slot = c.allocated
 		c.allocated++
 		a.allocated++
+		c.touched = *c.now
 		return c, slot, true
 	}
 	return a.takeFromNewChunk()
@@ -69,6 +71,7 @@ func (a *Archetype) Untake(c *Chunk, slot uint32, fresh bool) {
 // Concurrency: the registry's owner with no workers about; never waits. Allocates: no.
 func (a *Archetype) Reclaim(c *Chunk, slot uint32) {
 	c.entities[slot] = 0 // checks the bounds for everything below
+	c.touched = *c.now
 	for _, column := range c.table16 {
 		// Sound: the column has as many cells of 16 bytes as the entity column has handles, and
 		// they are free of pointers.
@@ -187,6 +190,7 @@ func (a *Archetype) takeFromNewChunk() (*Chunk, uint32, bool) {
 	a.tail = c
 	a.bytes += int(c.layout.typed)
 	c.allocated = 1
+	c.touched = *c.now
 	a.allocated++
 	return c, 0, true
 }

@@ -43,6 +43,7 @@ type Store struct {
 	schema         *Schema
 	temporalFrames int
 	frame          uint64 // the write frame, as a storage frame
+	stamp          uint64 // what changes are marked with, see stamp.go
 
 	list    []*Archetype // in order of creation
 	byKey   map[archetypeKey]*Archetype

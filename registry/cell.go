@@ -9,7 +9,8 @@ import (
 )
 
 // Get gives a pointer to the component C of h, in place. It is valid until the window or
-// the frame ends; what is written through it is not undone by a failed callback.
+// the frame ends; what is written through it is not undone by a failed callback. The column
+// counts as changed, whether the pointer is written to or not.
 //
 // Errors: ErrStale, ErrInvalidHandle, ErrNotSpawned; ErrNoComponent when h lacks C;
 // ErrSplit for a split component; ErrNotRegistered; ErrExpired.
@@ -106,7 +107,9 @@ func pointer[C any](comp *archetype.Component, ch *archetype.Chunk, slot uint32)
 	case comp.Split:
 		return nil, fmt.Errorf("component %s: %w", comp.Name, ErrSplit)
 	}
-	return (*C)(ch.Cell(ch.Archetype().Column(comp.ID), slot, comp.Size)), nil
+	col := ch.Archetype().Column(comp.ID)
+	ch.Mark(col)
+	return (*C)(ch.Cell(col, slot, comp.Size)), nil
 }
 
 // load copies a component out, field by field, and says whether it is there. v is comp's
@@ -129,6 +132,7 @@ func store[C any](comp *archetype.Component, ch *archetype.Chunk, slot uint32, v
 	col := ch.Archetype().Column(comp.ID)
 	for i := range comp.Fields {
 		f := &comp.Fields[i]
+		ch.Mark(col + i)
 		f.Cell.Copy(ch.Cell(col+i, slot, f.Size), unsafe.Add(unsafe.Pointer(v), f.Offset))
 	}
 }
@@ -180,6 +184,7 @@ func (c *Cells[C]) Get(a Access, h handles.Local) (*C, bool) {
 		p, err := pointer[C](c.comp, ch, slot)
 		return p, err == nil
 	}
+	ch.Mark(col)
 	return (*C)(ch.Cell(col, slot, unsafe.Sizeof(*new(C)))), true
 }
 

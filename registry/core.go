@@ -77,7 +77,7 @@ func (c *Core) FrameNumber() uint64 { return c.r.frame.Load() }
 //
 // Concurrency: Logic only. Allocates: no.
 func (c *Core) Advance() uint64 {
-	c.r.endFrame()
+	c.r.endFrame() // after it the stamp is that of this frame
 	return c.r.frame.Add(1)
 }
 

@@ -186,6 +186,7 @@ func (r *Registry) tombstone(h handles.Local, place uint32) {
 	}
 	if !r.inFrame && len(r.bornChunks) == 0 && ch.Bit(slot) {
 		ch.ClearBit(slot) // as a rule: the rest of hide is for the others
+		ch.MarkActive()
 		how |= wasActive
 	} else if r.hide(ch, slot) {
 		how |= wasActive

@@ -264,9 +264,11 @@ func (r *Registry) setActive(ch *archetype.Chunk, slot uint32, active bool) {
 		}
 	case shown(ch, slot):
 	case r.inFrame:
+		ch.MarkActive()
 		ch.SetBitAtomic(slot)
 		r.inactive--
 	default:
+		ch.MarkActive()
 		r.show(ch, slot)
 		r.inactive--
 	}

@@ -148,6 +148,7 @@ func build(c Config, generationBits uint8) *Registry {
 		rand:     rand.New(pcg),
 	}
 	r.room.Store(int64(c.MaxEntities))
+	r.store.SetStamp(1)
 	r.id = caller.ID(r)
 	return r
 }

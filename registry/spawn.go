@@ -175,12 +175,13 @@ func shown(ch *archetype.Chunk, slot uint32) bool { return ch.Bit(slot) || ch.Bo
 // hide clears the Active bit and says whether it was set. Several workers may clear bits
 // of one word at once in a frame, so there it is one atomic operation.
 func (r *Registry) hide(ch *archetype.Chunk, slot uint32) bool {
-	switch {
-	case !shown(ch, slot):
+	if !shown(ch, slot) {
 		return false
-	case r.inFrame:
+	}
+	ch.MarkActive()
+	if r.inFrame {
 		ch.ClearBitAtomic(slot)
-	default:
+	} else {
 		ch.ClearBit(slot)
 		if len(r.bornChunks) != 0 {
 			ch.ClearBorn(slot)

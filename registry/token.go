@@ -230,10 +230,12 @@ func (r *Registry) currentFrame() *Frame {
 	return r.current
 }
 
-// endFrame expires the current frame's token. Owner only.
+// endFrame expires the current frame's token. What is written from now on belongs to the
+// next frame. Owner only.
 func (r *Registry) endFrame() {
 	if r.current != nil {
 		r.current.closed.Store(true)
 		r.current = nil
 	}
+	r.store.SetStamp(r.frame.Load() + 1)
 }

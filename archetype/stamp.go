@@ -1,0 +1,52 @@
+package archetype
+
+import "sync/atomic"
+
+// Chunks remember when they changed, so that loops and copies can leave alone what did not: a
+// stamp for each column, and one that goes for all of them, since taking a slot and giving it
+// back writes every column. A stamp is whatever number the registry says the time is, its
+// frame number as a rule; it never falls. Undo does not take stamps back: a chunk may seem
+// changed that is as it was.
+//
+// Columns are marked by several workers of one frame at once, hence atomically, and all of
+// them store the same number. Slots are taken and given back by the owner alone.
+
+// SetStamp says what number changes are marked with from now on.
+//
+// Concurrency: the registry's owner with no workers about; never waits. Allocates: no.
+func (s *Store) SetStamp(stamp uint64) { s.stamp = stamp }
+
+// Stamp is the number that changes are marked with now.
+//
+// Concurrency: the registry's owner and its workers; never waits. Allocates: no.
+func (s *Store) Stamp() uint64 { return s.stamp }
+
+// Mark notes that cells of the column of a table slot are written now. Who hands out a way to
+// write them calls it.
+//
+// Concurrency: the registry's owner and its workers; never waits. Allocates: no.
+func (c *Chunk) Mark(tableSlot int) {
+	// Looking first keeps the line shared by the workers that mark the same chunk.
+	if p, now := &c.stamps[tableSlot], *c.now; atomic.LoadUint64(p) != now {
+		atomic.StoreUint64(p, now)
+	}
+}
+
+// MarkActive notes that the Active plane is written now.
+//
+// Concurrency: the registry's owner and its workers; never waits. Allocates: no.
+func (c *Chunk) MarkActive() { c.Mark(len(c.stamps) - 2) }
+
+// ChangedAt is the stamp of the last change to the column of a table slot: a write, or a slot
+// that was taken or given back.
+//
+// Concurrency: the registry's owner and its workers; never waits. Allocates: no.
+func (c *Chunk) ChangedAt(tableSlot int) uint64 {
+	return max(c.touched, atomic.LoadUint64(&c.stamps[tableSlot]))
+}
+
+// StructureChangedAt is the stamp of the last change to which entities the chunk shows: slots
+// taken or given back, and bits of the Active plane.
+//
+// Concurrency: the registry's owner and its workers; never waits. Allocates: no.
+func (c *Chunk) StructureChangedAt() uint64 { return c.ChangedAt(len(c.stamps) - 2) }
