@@ -44,6 +44,7 @@ type Store struct {
 	temporalFrames int
 	frame          uint64 // the write frame, as a storage frame
 	stamp          uint64 // what changes are marked with, see stamp.go
+	laid           uint64 // rises when chunks change their place in memory
 
 	list    []*Archetype // in order of creation
 	byKey   map[archetypeKey]*Archetype
@@ -109,6 +110,11 @@ func (s *Store) Archetypes() []*Archetype { return s.list }
 //
 // Concurrency: the registry's owner and its workers; never waits. Allocates: no.
 func (s *Store) Version() uint64 { return s.version }
+
+// Laid changes whenever columns of chunks may lie elsewhere than before.
+//
+// Concurrency: the registry's owner and its workers; never waits. Allocates: no.
+func (s *Store) Laid() uint64 { return s.laid }
 
 // Schema is the schema of the store's components.
 //

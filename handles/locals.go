@@ -95,6 +95,12 @@ func NewLocals(c LocalsConfig) *Locals {
 // Concurrency: any goroutine; never waits. Allocates: no.
 func (l *Locals) Word(index uint32) Word { return Word(l.words.Get(index)) }
 
+// WordAt is where the Word of an index that was claimed before is kept, for those who look at it
+// again and again. It never moves. Nobody else writes it.
+//
+// Concurrency: any goroutine; never waits. Allocates: no.
+func (l *Locals) WordAt(index uint32) *atomic.Uint64 { return l.words.At(index) }
+
 // Alive says whether h names an entity.
 //
 // Concurrency: any goroutine; never waits. Allocates: no.

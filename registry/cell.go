@@ -139,15 +139,21 @@ func store[C any](comp *archetype.Component, ch *archetype.Chunk, slot uint32, v
 
 // set stores a value, after its old one went to the undo log.
 func set[C any](r *Registry, comp *archetype.Component, h handles.Local, ch *archetype.Chunk, slot uint32, v *C) {
-	if r.inCallback {
-		log := valuesOf[C](r, comp)
-		if len(log.old) == 0 {
-			r.valuesUsed = append(r.valuesUsed, comp.ID)
-		}
-		at := log.keep(ch, slot)
-		r.log(undoOp{kind: undoSet, h: h, comp: comp.ID, at: uint64(at)})
-	}
+	keep[C](r, comp, h, ch, slot)
 	store(comp, ch, slot, v)
+}
+
+// keep puts a component's value into the undo log while a callback runs.
+func keep[C any](r *Registry, comp *archetype.Component, h handles.Local, ch *archetype.Chunk, slot uint32) {
+	if !r.inCallback {
+		return
+	}
+	log := valuesOf[C](r, comp)
+	if len(log.old) == 0 {
+		r.valuesUsed = append(r.valuesUsed, comp.ID)
+	}
+	at := log.keep(ch, slot)
+	r.log(undoOp{kind: undoSet, h: h, comp: comp.ID, at: uint64(at)})
 }
 
 // Cells is a component resolved once, for hot loops of random accesses. It stays valid as

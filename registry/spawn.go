@@ -232,6 +232,31 @@ func (c *Class[E]) SpawnReserved(w *Window, h handles.Local, e E) error {
 // Errors: ErrExhausted; a negative n; ErrExpired.
 // Concurrency: window holder. Allocates: the handles, and an E when there is an init.
 func (c *Class[E]) SpawnBatch(w *Window, n int, init func(i int, e *E)) ([]handles.Local, error) {
+	if init == nil {
+		return c.spawnRuns(w, n, nil)
+	}
+	e := new(E) // init may keep the pointer, so it cannot be on the stack
+	return c.spawnRuns(w, n, func(ch *archetype.Chunk, slot uint32, first, n int) {
+		for i := range n {
+			var zero E
+			*e = zero
+			init(first+i, e)
+			c.write(ch, slot+uint32(i), e)
+		}
+	})
+}
+
+// SpawnRuns is Class.SpawnBatch for packages above: fill gets neighbouring slots of a chunk
+// of the class's own archetype instead of entities one by one. The cells are zero, and the
+// run's first entity is number first of the batch.
+//
+// Errors: as Class.SpawnBatch.
+// Concurrency: window holder. Allocates: the handles.
+func SpawnRuns[E any](w *Window, c *Class[E], n int, fill func(ch *archetype.Chunk, slot uint32, first, n int)) ([]handles.Local, error) {
+	return c.spawnRuns(w, n, fill)
+}
+
+func (c *Class[E]) spawnRuns(w *Window, n int, fill fillRun) ([]handles.Local, error) {
 	r, err := c.enter(w)
 	if err != nil {
 		return nil, err
@@ -248,31 +273,30 @@ func (c *Class[E]) SpawnBatch(w *Window, n int, init func(i int, e *E)) ([]handl
 	out := make([]handles.Local, n)
 	r.run = runNone // what the batch does must not join a step before mark
 	mark, whole := len(r.undo), false
-	defer func() { // also when init panics or exits
+	defer func() { // also when fill panics or exits
 		if !whole {
 			r.undoTo(mark)
 			r.tellMoves()
 		}
 	}()
-	whole = c.fillBatch(r, out, init)
+	whole = c.fillBatch(r, out, fill)
 	if !whole {
 		return nil, ErrExhausted
 	}
 	return out, nil
 }
 
+// fillRun writes n neighbouring newborn entities, the first of them number first of the batch.
+type fillRun = func(ch *archetype.Chunk, slot uint32, first, n int)
+
 // fillBatch spawns len(out) entities, in runs of neighbouring slots, and says whether
 // there were indices for all. Room was taken for all; undo gives it back for those born,
 // this function for the others.
-func (c *Class[E]) fillBatch(r *Registry, out []handles.Local, init func(i int, e *E)) bool {
+func (c *Class[E]) fillBatch(r *Registry, out []handles.Local, fill fillRun) bool {
 	born := 0
 	defer func() { r.giveRoom(int64(len(out) - born)) }()
-	var e *E
-	if init != nil {
-		e = new(E) // init may keep the pointer, so it cannot be on the stack
-	}
 	for born < len(out) {
-		if c.home == nil { // undone inside init
+		if c.home == nil { // undone inside fill
 			c.home = r.archetypeOf(c.index, c.sig)
 		}
 		ch, slot, n := r.birthRun(c.home, out[born:])
@@ -280,24 +304,17 @@ func (c *Class[E]) fillBatch(r *Registry, out []handles.Local, init func(i int, 
 			return false
 		}
 		born += n
-		if init == nil {
-			r.showRun(ch, slot, uint32(n))
-		} else {
-			c.fillRun(r, ch, slot, born-n, n, e, init)
-		}
+		r.fillAndShow(ch, slot, born-n, n, fill)
 	}
 	return true
 }
 
-// fillRun has init write a run of newborn entities, the first of them number first of the
-// batch. They are in sight when all are written: a query inside init does not meet them.
-func (c *Class[E]) fillRun(r *Registry, ch *archetype.Chunk, slot uint32, first, n int, e *E, init func(i int, e *E)) {
+// fillAndShow has a run written. Its entities are in sight when all are: a query inside fill
+// does not meet them.
+func (r *Registry) fillAndShow(ch *archetype.Chunk, slot uint32, first, n int, fill fillRun) {
 	defer r.showRun(ch, slot, uint32(n)) // also on a panic, for undo hides them again
-	for i := range n {
-		var zero E
-		*e = zero
-		init(first+i, e)
-		c.write(ch, slot+uint32(i), e)
+	if fill != nil {
+		fill(ch, slot, first, n)
 	}
 }
 
