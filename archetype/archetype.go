@@ -28,6 +28,8 @@ type Archetype struct {
 	holes  bitset.Set // indices of the chunks with holes
 	bytes  int        // of extents and typed columns
 
+	shrinking bool // is in Store.shrinking
+
 	extents []*extent // where the chunks' memory is, oldest first
 	vacant  int       // places in them that no chunk has
 

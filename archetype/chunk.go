@@ -33,6 +33,9 @@ type Chunk struct {
 	touched uint64   // when slots were last taken or given back, see stamp.go
 	stamps  []uint64 // when each column was last written, by table slot
 
+	emptyPass uint64 // of Store.pass: when it was last noted as empty
+	doomed    bool   // is being released
+
 	born      []uint64 // slots to become active when a loop in a window ends
 	bornWords uint64
 
@@ -153,9 +156,7 @@ func (c *Chunk) resolve(frame uint64) {
 // release gives the chunk's memory and cache indices back and makes the chunk useless.
 func (c *Chunk) release() {
 	s := c.archetype.store
-	for p := int(c.base >> 6); p < int(c.base>>6)+len(c.holes); p++ {
-		s.blocks[p] = nil
-	}
+	s.leave(c)
 	s.cache.give(uint64(c.base), uint64(c.layout.slots))
 	s.cacheCap.Store(uint32(s.cache.high()))
 	c.archetype.vacate(c)

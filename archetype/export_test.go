@@ -5,8 +5,6 @@ import (
 	"reflect"
 	"slices"
 	"unsafe"
-
-	"github.com/airlock-ecs/airlock/internal/bitset"
 )
 
 // PlanBytes spells out the plan of a type: for each byte, whether it is moved as part of a
@@ -114,24 +112,10 @@ func (a *Archetype) VacantByte() *byte {
 	return nil
 }
 
-// ReleaseChunk takes a chunk out of the middle, as compaction is going to. All its slots are
-// holes or were never taken.
+// ReleaseChunk takes a chunk out of the middle. All its slots are holes or were never taken.
 func (a *Archetype) ReleaseChunk(i int) {
-	c := a.chunks[i]
-	a.allocated -= c.Allocated()
-	a.bytes -= int(c.layout.typed)
-	c.release()
-	a.chunks = slices.Delete(a.chunks, i, i+1)
-	a.holes, a.hole, a.tail = bitset.Set{}, nil, nil
-	for i, c := range a.chunks {
-		c.index, a.tail = i, c
-		if c.holeWords != 0 {
-			a.holes.Add(uint32(i))
-			if a.hole == nil {
-				a.hole = c
-			}
-		}
-	}
+	a.chunks[i].doomed = true
+	a.releaseDoomed()
 }
 
 // SlabBytes is how much of the slab is in blocks that are out.

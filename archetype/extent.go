@@ -3,6 +3,7 @@ package archetype
 import (
 	"fmt"
 	"math/bits"
+	"slices"
 	"unsafe"
 )
 
@@ -131,29 +132,24 @@ func (a *Archetype) extentLayout() *FieldLayout {
 }
 
 // vacate gives the place of a chunk back, cleared, and with the last one the extent.
-func (a *Archetype) vacate(c *Chunk) {
-	e := c.extent
+func (a *Archetype) vacate(c *Chunk) { a.vacatePlace(c.extent, c.place) }
+
+func (a *Archetype) vacatePlace(e *extent, place int) {
 	for i := range e.layout.fields {
 		f := &e.layout.fields[i]
 		for frame := uintptr(0); frame < uintptr(f.FrameCount) && !f.Pointers; frame++ {
 			// Sound: the part of the chunk in a frame of the column, as column says.
-			zeroBytes(unsafe.Add(c.bases[i], frame*f.FrameStride), e.layout.parts[i])
+			zeroBytes(unsafe.Add(e.column(i, place), frame*f.FrameStride), e.layout.parts[i])
 		}
 	}
-	e.used.flip(c.place)
+	e.used.flip(place)
 	e.chunks--
 	a.vacant++
 	if e.chunks != 0 {
 		return
 	}
-	for i := len(a.extents) - 1; i >= 0; i-- {
-		if a.extents[i] == e {
-			copy(a.extents[i:], a.extents[i+1:])
-			a.extents[len(a.extents)-1] = nil
-			a.extents = a.extents[:len(a.extents)-1]
-			break
-		}
-	}
+	i := slices.Index(a.extents, e)
+	a.extents = slices.Delete(a.extents, i, i+1)
 	a.vacant -= e.layout.places
 	a.bytes -= int(e.layout.block)
 	a.store.slab.release(e.block, e.layout.block)

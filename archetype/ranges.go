@@ -22,6 +22,16 @@ type ranges struct {
 	end  uint64 // one past the highest number ever given
 }
 
+// fit is where take would take n numbers.
+func (r *ranges) fit(n uint64) (uint64, bool) {
+	for _, f := range r.free {
+		if f.hi-f.lo >= n {
+			return f.lo, true
+		}
+	}
+	return 0, false
+}
+
 // take is the lowest n numbers in a row; false if there are none.
 func (r *ranges) take(n uint64) (uint64, bool) {
 	for i := range r.free {

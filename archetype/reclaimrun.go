@@ -48,6 +48,7 @@ func (a *Archetype) reclaimMany(c *Chunk, slot, n uint32) {
 
 	// The bits. Death has cleared the active ones, so that word is seldom written.
 	opened := uint64(0) // words that had no hole before
+	emptied := false    // a word is all holes now
 	for end := slot + n; slot < end; {
 		w := slot >> 6
 		next := min(slot&^63+64, end)
@@ -69,9 +70,13 @@ func (a *Archetype) reclaimMany(c *Chunk, slot, n uint32) {
 		if holes == 0 {
 			opened |= 1 << w
 		}
+		emptied = emptied || holes|mask == ^uint64(0)
 		slot = next
 	}
 	if opened != 0 {
 		a.openHoles(c, opened)
+	}
+	if emptied {
+		a.noteEmpty(c)
 	}
 }

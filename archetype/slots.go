@@ -96,6 +96,9 @@ func (a *Archetype) Reclaim(c *Chunk, slot uint32) {
 	if holes == 0 { // seldom: the summary has to be told
 		a.openHoles(c, 1<<w)
 	}
+	if holes|bit == ^uint64(0) { // seldom, too
+		a.noteEmpty(c)
+	}
 }
 
 // Clear releases all chunks. Nobody may use one of them any more.

@@ -50,6 +50,10 @@ type Store struct {
 	byKey   map[archetypeKey]*Archetype
 	version uint64 // of list
 
+	emptied   []emptied    // chunks that have become empty, and perhaps still are
+	pass      uint64       // of ReleaseEmptied
+	shrinking []*Archetype // in it
+
 	slab     slab
 	cache    ranges        // cache indices that no chunk has
 	blocks   []*Chunk      // by cache index / 64
@@ -166,4 +170,10 @@ func (s *Store) enter(c *Chunk) {
 		s.blocks[p] = c
 	}
 	s.cacheCap.Store(uint32(s.cache.high()))
+}
+
+// leave takes a chunk's cache indices out of the table.
+func (s *Store) leave(c *Chunk) {
+	first := int(c.base >> 6)
+	clear(s.blocks[first : first+len(c.holes)])
 }

@@ -221,6 +221,7 @@ func (r *Registry) process() int {
 	r.publishObituaries()
 	n := len(r.dying)
 	if n == 0 {
+		r.releaseEmptied()
 		return 0
 	}
 	frame := r.frame.Load()
@@ -246,7 +247,16 @@ func (r *Registry) process() int {
 	r.obitMark, r.deadBefore = 0, 0
 	r.causes, r.causeAt = r.causes[:0], 0
 	r.countNamed()
+	r.releaseEmptied()
 	return n
+}
+
+// releaseEmptied gives the memory of chunks back that nobody has lived in for a while. A loop that
+// is open walks along the lists of chunks: then they stay for this time. Owner only.
+func (r *Registry) releaseEmptied() {
+	if r.iterating == 0 && r.store.ReleaseEmptied() > 0 {
+		r.moves++ // the board goes by it
+	}
 }
 
 // reclaimSlots gives the slots of the dead back, neighbours that died one after another

@@ -4,6 +4,8 @@ package registry
 type Task interface {
 	// Part does one part, with a frame of its own. Workers call it at the same time with different
 	// worker numbers, which are below Workers; parts of one worker come one after another.
+	//
+	// Concurrency: several workers at once, with different parts.
 	Part(f *Frame, worker, part int)
 }
 

@@ -111,7 +111,8 @@ type Registry struct {
 	reported     []error   // failures of observers and wishes, when no engine takes them
 	boardVersion [2]uint64 // Store.Version that each buffer of the board was made for
 	shown        statSum   // what the board shows
-	moves        uint64    // slots that changed hands without a birth or a death
+	relocation   Relocation
+	moves        uint64 // slots that changed hands without a birth or a death
 }
 
 // New makes an empty registry.
