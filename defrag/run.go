@@ -1,0 +1,191 @@
+package defrag
+
+import (
+	"math"
+	"math/bits"
+	"time"
+
+	"github.com/airlock-ecs/airlock/archetype"
+	"github.com/airlock-ecs/airlock/registry"
+)
+
+// batchMoves is how many moves are carried out together: enough to go through memory by the column,
+// and few enough to stay in the nearest cache.
+const batchMoves = 256
+
+// Run compacts as much as the limit allows: first slots, archetype by archetype in the order of
+// their creation, then chunks. What the callback did so far is committed, and Run is not undone
+// with it. An entity moves at most once in a Run. Pointers, slices and spans taken before are no
+// good any more, views and handles are.
+//
+// A chunk moves as a whole or not at all, so that one with more entities than the limit stays where
+// it is; what Left counts can be moved.
+//
+// Errors: registry.ErrIterating inside a loop over a query; registry.ErrExpired.
+// Concurrency: window holder; tells the subscribers to moves. Allocates: for growth.
+func (c *Compactor) Run(w *registry.Window) (Report, error) {
+	began := time.Now()
+	var rep Report
+	err := registry.Relocate(w, func(m *registry.Relocation) error {
+		if w.Registry() != c.r {
+			return errForeign
+		}
+		before := bytesOf(m.Store())
+		c.spent = 0
+		c.compactSlots(m, &rep)
+		if rep.Left == 0 { // otherwise entities would move with their chunk now, and out of it later
+			c.repackChunks(m, &rep)
+			c.lowerChunks(m, &rep)
+		}
+		rep.Bytes = before - bytesOf(m.Store())
+		return nil
+	})
+	clear(c.moved)
+	rep.Time = time.Since(began)
+	return rep, err
+}
+
+func bytesOf(s *archetype.Store) (n int64) {
+	for _, a := range s.Archetypes() {
+		n += int64(a.Bytes())
+	}
+	return n
+}
+
+// room is how many more entities this Run may move.
+func (c *Compactor) room() int {
+	if c.limit == 0 {
+		return math.MaxInt
+	}
+	return c.limit - c.spent
+}
+
+// fits says whether a Run may ever move n entities together.
+func (c *Compactor) fits(n int) bool { return c.limit == 0 || n <= c.limit }
+
+// compactSlots compacts the archetypes.
+func (c *Compactor) compactSlots(m *registry.Relocation, rep *Report) {
+	for _, a := range m.Store().Archetypes() {
+		if !m.MayMove(a) || a.Live() == a.Allocated() {
+			continue // nothing to fill
+		}
+		rep.ChunksFreed += m.Settle(a)
+		c.observe(m, a)
+		steps, total := c.plan.steps(c.steps[:0], c.room())
+		c.steps = steps
+		moved := c.carryOut(m, a)
+		c.spent += len(steps)
+		rep.Moved += moved
+		rep.Left += total - len(steps)
+		rep.ChunksFreed += m.Settle(a)
+	}
+}
+
+// observe notes the occupancy of an archetype for the plan.
+func (c *Compactor) observe(m *registry.Relocation, a *archetype.Archetype) {
+	chunks := a.Chunks()
+	p := &c.plan
+	for len(p.chunks) < len(chunks) {
+		p.chunks = append(p.chunks, occupancy{})
+	}
+	p.chunks = p.chunks[:len(chunks)]
+	for i, ch := range chunks {
+		o := &p.chunks[i]
+		taken := o.taken[:0]
+		*o = occupancy{base: ch.Base(), slots: ch.Slots(), fresh: ch.Allocated(), last: i == len(chunks)-1}
+		for k, holes := range ch.Holes() {
+			word := ^holes & below(ch.Allocated()-k<<6)
+			taken = append(taken, word)
+			o.count += bits.OnesCount64(word)
+			// Who is active lives. The others are inactive, or dead and not reclaimed.
+			for rest := word &^ ch.Active()[k]; rest != 0; rest &= rest - 1 {
+				slot := k<<6 + bits.TrailingZeros64(rest)
+				if m.Movable(ch, uint32(slot)) {
+					continue
+				}
+				if o.stuck == nil {
+					o.stuck = make([]uint64, len(ch.Holes()))
+				}
+				o.stuck[k] |= 1 << (slot & 63)
+			}
+		}
+		o.taken = taken
+	}
+}
+
+// below has the lowest n bits set, of 64.
+func below(n int) uint64 {
+	if n >= 64 {
+		return ^uint64(0)
+	}
+	return 1<<max(n, 0) - 1
+}
+
+// carryOut takes the steps and says how many entities have moved.
+func (c *Compactor) carryOut(m *registry.Relocation, a *archetype.Archetype) int {
+	chunks, moved := a.Chunks(), 0
+	for steps := c.steps; len(steps) > 0; {
+		n := min(len(steps), batchMoves)
+		c.moves = c.moves[:0]
+		for _, s := range steps[:n] {
+			from, to := chunks[s.from], chunks[s.to]
+			c.moves = append(c.moves, archetype.SlotMove{From: from, FromSlot: s.fromSlot, To: to, ToSlot: s.toSlot})
+			if k := len(c.moves); k == 1 || to != c.moves[k-2].To {
+				c.moved[to] = true
+			}
+		}
+		moved += m.MoveSlots(a, c.moves)
+		steps = steps[n:]
+	}
+	clear(c.moves)
+	return moved
+}
+
+// repackChunks empties the newest blocks of archetypes into vacant places of older ones. No cache
+// index changes, so nobody hears of it, but copying the cells is work and counts towards the limit.
+func (c *Compactor) repackChunks(m *registry.Relocation, rep *Report) {
+	for _, a := range m.Store().Archetypes() {
+		for m.MayMove(a) {
+			c.chunks = a.Surplus(c.chunks[:0])
+			n := 0
+			for _, ch := range c.chunks {
+				n += ch.Taken()
+			}
+			if len(c.chunks) == 0 || !c.fits(n) {
+				break
+			}
+			if n > c.room() {
+				rep.Left += n
+				break
+			}
+			c.spent += n
+			for _, ch := range c.chunks {
+				m.Repack(ch)
+			}
+		}
+		clear(c.chunks)
+	}
+}
+
+// lowerChunks moves chunks from the end of the cache indices to the lowest ranges that they fit
+// into, as long as that lowers the end. Free ranges that are too small for what lies above stay.
+func (c *Compactor) lowerChunks(m *registry.Relocation, rep *Report) {
+	for {
+		ch := m.Store().HighestChunk()
+		if ch == nil || !m.MayMove(ch.Archetype()) || !m.Rests(ch) {
+			return
+		}
+		n := ch.Taken()
+		if _, ok := m.Store().LowerBase(ch); !ok || !c.fits(n) {
+			return
+		}
+		if n > c.room() || c.moved[ch] {
+			rep.Left += n
+			return
+		}
+		m.MoveChunk(ch)
+		c.moved[ch] = true
+		c.spent += n
+		rep.Moved += n
+	}
+}
