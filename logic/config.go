@@ -17,6 +17,7 @@ type Config struct {
 	Watchdog     time.Duration // a callback longer than this is reported; 0 means 1 s
 	LocalWindow  int           // frames a freed local index stays pending; 0: 2, or the ring depth with rollback; negative: manual
 	NetWindow    int           // the same for net indices while no peer was ever added; 0 or negative: manual
+	Defrag       Defrag        // compaction of the registry, a little in every frame; the zero value: none
 	SyncTest     int           // re-simulate this many frames every frame and compare; 0: off, and the only value supported so far
 	Logger       *slog.Logger  // where overruns, and errors without an OnError, are written; nil means slog.Default
 	// OnError is told of every failure that has no caller to go to: errors of deferred
@@ -26,12 +27,20 @@ type Config struct {
 	OnError func(error)
 }
 
+// Defrag says when and how much the engine compacts its registry, at the end of a window (see
+// package defrag). In a deterministic registry only cosmetic classes are compacted.
+type Defrag struct {
+	Moves int     // most entities moved in a frame; 0: no compaction
+	Above float64 // share of free slots among those in use that it begins at, from 0 to 1; 0 means 0.5
+}
+
 const (
 	defaultRate        = 60
 	defaultBudget      = time.Millisecond
 	defaultQueueSize   = 1 << 16
 	defaultWatchdog    = time.Second
 	defaultLocalWindow = 2
+	defaultAbove       = 0.5
 
 	maxRate      = int(time.Second) // a frame a nanosecond: the schedule counts in these
 	maxQueueSize = 1 << 30          // an int on any machine, and far less than gauge can count
@@ -50,12 +59,15 @@ func (c Config) complete(ringFrames int) (Config, error) {
 		{"QueueSize", int64(c.QueueSize)},
 		{"Watchdog", int64(c.Watchdog)},
 		{"SyncTest", int64(c.SyncTest)},
+		{"Defrag.Moves", int64(c.Defrag.Moves)},
 	} {
 		if f.value < 0 {
 			return c, fmt.Errorf("logic: Config.%s is negative: %d", f.name, f.value)
 		}
 	}
 	switch {
+	case !(c.Defrag.Above >= 0 && c.Defrag.Above <= 1): // not a number is neither
+		return c, fmt.Errorf("logic: Config.Defrag.Above %v is not between 0 and 1", c.Defrag.Above)
 	case c.Rate > maxRate:
 		return c, fmt.Errorf("logic: Config.Rate %d is above %d", c.Rate, maxRate)
 	case c.QueueSize > maxQueueSize:
@@ -71,6 +83,7 @@ func (c Config) complete(ringFrames int) (Config, error) {
 	fill(&c.WindowBudget, defaultBudget)
 	fill(&c.QueueSize, defaultQueueSize)
 	fill(&c.Watchdog, defaultWatchdog)
+	fill(&c.Defrag.Above, defaultAbove)
 	fill(&c.LocalWindow, max(ringFrames, defaultLocalWindow))
 	if c.Logger == nil {
 		c.Logger = slog.Default()
@@ -79,7 +92,7 @@ func (c Config) complete(ringFrames int) (Config, error) {
 }
 
 // fill gives a field that was left zero its default.
-func fill[T int | time.Duration](field *T, value T) {
+func fill[T int | float64 | time.Duration](field *T, value T) {
 	if *field == 0 {
 		*field = value
 	}

@@ -104,6 +104,10 @@ func New(r *registry.Registry, c Config) (*Engine, error) {
 		lateDeaths:  rc.Deterministic || rc.TemporalFrames > 0,
 	}
 	e.stepper.init()
+	if err := e.stepper.compactor.init(r, e.core, c.Defrag); err != nil {
+		e.core.Detach()
+		return nil, err
+	}
 	return e, nil
 }
 

@@ -170,6 +170,7 @@ func (c *script) phaseBegins()           {}
 func (c *script) enteringSystem(*System) {}
 func (c *script) leftSystem()            {}
 func (c *script) exited(err error)       { c.say("exited: " + err.Error()) }
+func (c *script) compacted(error)        {}
 func (c *script) failed(err error)       { c.say("failed: " + err.Error()) }
 
 // Lanes are lanes without an engine, for the benchmarks.

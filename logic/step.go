@@ -14,6 +14,7 @@ const (
 	stageWishes               // the window is open: what systems and observers put off
 	stageCollect              // who waits now is served in this window, who comes later is not
 	stageServe                // operations and callers
+	stageCompact              // a slice of compaction
 	stageClose                // the window closes
 	stageEvents               // observers hear of the window
 	stageSystems              // phase by phase
@@ -45,6 +46,8 @@ type shell interface {
 	// panic of a system.
 	exited(error)
 	failed(error)
+	// compacted takes the outcome of a run of compaction.
+	compacted(error)
 }
 
 // stepper is the pure core of the engine: it runs frames on plain inputs, without a clock, a
@@ -67,6 +70,8 @@ type stepper struct {
 	phase    Phase
 	next     int // the next system of phase
 	reported int // of failures
+
+	compactor compactor
 
 	phases   [phaseCount][]*System // in the order in which their registration was served
 	peerage  peerage
@@ -102,6 +107,11 @@ func (s *stepper) step() {
 			s.shell.collect()
 		case stageServe:
 			s.shell.serve()
+		case stageCompact:
+			if s.compactor.due(s.core) {
+				s.watched(compaction, s.compactor.run)
+				s.shell.compacted(s.compactor.err)
+			}
 		case stageClose:
 			s.core.CloseWindow()
 			s.openFrame()

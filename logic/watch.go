@@ -6,20 +6,21 @@ import "sync/atomic"
 type activity uint8
 
 const (
-	idleness  activity = iota // none
-	callers                   // goroutines in the window, one after the other
-	queuedOp                  // a deferred or enqueued operation
-	wishes                    // what systems and observers put off
-	observers                 // all of one delivery
-	system                    // the one in watch.system
-	onError                   // Config.OnError
+	idleness   activity = iota // none
+	callers                    // goroutines in the window, one after the other
+	queuedOp                   // a deferred or enqueued operation
+	wishes                     // what systems and observers put off
+	observers                  // all of one delivery
+	system                     // the one in watch.system
+	onError                    // Config.OnError
+	compaction                 // subscribers to its moves
 )
 
 // String is what reports call it.
 func (a activity) String() string {
 	return [...]string{
 		"nothing", "Spawn callback", "deferred operation", "deferred operations of systems and observers",
-		"observers", "system", "OnError",
+		"observers", "system", "OnError", "compaction",
 	}[a]
 }
 

@@ -141,6 +141,18 @@ func (e *frameShell) leftSystem() {
 // exited takes what ended its goroutine inside the core.
 func (e *frameShell) exited(err error) { (*Engine)(e).report(err) }
 
+// compacted reads the clock, for what runs next is not to be blamed for it.
+func (e *frameShell) compacted(err error) {
+	e.last = e.clock.now()
+	if overran := e.watch.late(e.last); overran > 0 {
+		(*Engine)(e).reportOverrun(compaction.String(), time.Duration(overran), "")
+	}
+	e.watch.clear()
+	if err != nil {
+		(*Engine)(e).report(err)
+	}
+}
+
 // failed takes the panic of a system. Without an OnError it ends Run; Step returns it anyway.
 func (e *frameShell) failed(err error) {
 	x := (*Engine)(e)

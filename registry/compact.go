@@ -65,8 +65,10 @@ func (m *Relocation) Store() *archetype.Store { return m.r.store }
 // registry only those of cosmetic classes.
 //
 // Concurrency: as the Relocation. Allocates: no.
-func (m *Relocation) MayMove(a *archetype.Archetype) bool {
-	return !m.r.cfg.Deterministic || m.r.class(a.Class()).cosmetic
+func (m *Relocation) MayMove(a *archetype.Archetype) bool { return m.r.mayMove(a) }
+
+func (r *Registry) mayMove(a *archetype.Archetype) bool {
+	return !r.cfg.Deterministic || r.class(a.Class()).cosmetic
 }
 
 // Movable says whether a slot that is taken has a living entity. What has died stays where it is

@@ -116,6 +116,21 @@ func (c *Core) ConfirmNetWhile(ok func(seq, frame uint64) bool) int {
 // Concurrency: any goroutine; never waits. Allocates: no.
 func (c *Core) NetDeaths() uint64 { return c.r.netDeaths.Load() }
 
+// FreeSlots is how many slots are not in use among those that were ever taken, and how many of those there
+// are, in archetypes whose entities may be moved.
+//
+// Concurrency: Logic only. Allocates: no.
+func (c *Core) FreeSlots() (free, allocated int) {
+	r := c.r
+	for _, a := range r.store.Archetypes() {
+		if r.mayMove(a) {
+			allocated += a.Allocated()
+			free += a.Allocated() - a.Live()
+		}
+	}
+	return free, allocated
+}
+
 // OpenWindow begins the window of the frame.
 //
 // Concurrency: Logic only. Allocates: no.
