@@ -1,0 +1,5 @@
+//go:build !race
+
+package defrag_test
+
+const raceEnabled = false
