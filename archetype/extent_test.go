@@ -108,7 +108,8 @@ func TestAVacantPlaceIsTakenFirst(t *testing.T) {
 	column, base := released.Column(0), released.Base()
 	extent, place := released.Place()
 	require.Equal(t, []int{3, 1}, []int{extent, place})
-	for k := range uint64(8) { // as if the ring had turned
+	store.SetWriteFrame(8)
+	for k := range uint64(8) { // as the ring has turned
 		released.Frame(0, k)[5] = 7
 	}
 	a.ReclaimRun(released, 0, 64)

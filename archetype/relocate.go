@@ -122,6 +122,7 @@ func (a *Archetype) Repack(c *Chunk) {
 	c.resolve(a.store.frame)
 	c.touched = *c.now
 	a.store.laid++
+	old.extent.clear(old.place)
 	a.vacatePlace(old.extent, old.place)
 }
 

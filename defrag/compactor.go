@@ -34,7 +34,6 @@ type Compactor struct {
 
 	// Buffers that are kept.
 	plan   plan
-	steps  []step
 	chunks []*archetype.Chunk
 	moves  []archetype.SlotMove
 }

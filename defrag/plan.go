@@ -24,7 +24,7 @@ func (o *occupancy) isStuck(slot int) bool {
 
 // step is one move: from a slot of a chunk to one of another, or lower in the same.
 type step struct {
-	from, to         int // chunks
+	from, to         int32 // chunks
 	fromSlot, toSlot uint32
 }
 
@@ -44,9 +44,8 @@ type plan struct {
 // cursor walks over the slots of the kept or the other chunks: up for targets, down for sources.
 type cursor struct{ chunk, slot int }
 
-// choose says which chunks are kept.
-func (p *plan) choose() {
-	need := 0
+// choose says which chunks are kept, and answers how many slots are in use.
+func (p *plan) choose() (need int) {
 	p.order = p.order[:0]
 	for i := range p.chunks {
 		need += p.chunks[i].count
@@ -62,37 +61,67 @@ func (p *plan) choose() {
 		p.chunks[p.order[n]].keep = true
 	}
 	if n == 0 {
-		return
+		return need
 	}
 	// A smaller chunk in place of the last one, if that is enough: the smallest.
 	last := &p.chunks[p.order[n-1]]
 	for i := len(p.order) - 1; i >= n; i-- {
 		if c := &p.chunks[p.order[i]]; c.slots < last.slots && room-last.slots+c.slots >= need {
 			c.keep, last.keep = true, false
-			return
+			break
 		}
 	}
+	return need
 }
 
-// steps appends at most limit steps, in the order in which they are to be taken, and says how many
-// there are without a limit.
-func (p *plan) steps(out []step, limit int) ([]step, int) {
-	p.choose()
-	total := 0
-	p.target = cursor{chunk: p.nextKept(-1)}
-	for p.startSources(); ; total++ {
-		if !p.findSource() || !p.findTarget() || !p.below() {
-			return out, total
+// begin chooses and says how many steps there are at most: as many as there are free slots among the
+// first of the kept chunks, as many of them as there are slots in use.
+func (p *plan) begin() int {
+	need := p.choose()
+	p.source, p.target = cursor{chunk: len(p.chunks)}, cursor{chunk: p.nextKept(-1)}
+	p.previousSource(false)
+	free := 0
+	for i := range p.chunks {
+		c := &p.chunks[i]
+		if !c.keep || need == 0 {
+			continue
 		}
-		if len(out) < limit {
-			out = append(out, step{
-				from: p.source.chunk, fromSlot: uint32(p.source.slot),
-				to: p.target.chunk, toSlot: uint32(p.target.slot),
-			})
-		}
-		p.source.slot--
-		p.target.slot++
+		n := min(need, c.slots)
+		need -= n
+		free += n - c.takenBelow(n)
 	}
+	return free
+}
+
+// takenBelow is how many of the lowest n slots are in use.
+func (o *occupancy) takenBelow(n int) (taken int) {
+	for k, word := range o.taken {
+		taken += bits.OnesCount64(word & lowest(n-k<<6))
+	}
+	return taken
+}
+
+// lowest has the lowest n bits set, of 64.
+func lowest(n int) uint64 {
+	if n >= 64 {
+		return ^uint64(0)
+	}
+	return 1<<max(n, 0) - 1
+}
+
+// next gives the next step, in the order in which they are to be taken; false if there is none. The
+// steps before need not have been taken.
+func (p *plan) next() (step, bool) {
+	if !p.findSource() || !p.findTarget() || !p.below() {
+		return step{}, false
+	}
+	s := step{
+		from: int32(p.source.chunk), fromSlot: uint32(p.source.slot),
+		to: int32(p.target.chunk), toSlot: uint32(p.target.slot),
+	}
+	p.source.slot--
+	p.target.slot++
+	return s, true
 }
 
 // below says whether the target comes before the source, in a kept chunk.
@@ -129,12 +158,6 @@ func (p *plan) findTarget() bool {
 		*t = cursor{chunk: p.nextKept(t.chunk)}
 	}
 	return false
-}
-
-// startSources begins with the last chunk that is not kept, or else with the last that is.
-func (p *plan) startSources() {
-	p.source = cursor{chunk: len(p.chunks)}
-	p.previousSource(false)
 }
 
 // previousSource goes to the chunk before that is kept, or is not; from the first one that is not kept

@@ -71,12 +71,7 @@ func (c *Compactor) compactSlots(m *registry.Relocation, rep *Report) {
 		}
 		rep.ChunksFreed += m.Settle(a)
 		c.observe(m, a)
-		steps, total := c.plan.steps(c.steps[:0], c.room())
-		c.steps = steps
-		moved := c.carryOut(m, a)
-		c.spent += len(steps)
-		rep.Moved += moved
-		rep.Left += total - len(steps)
+		c.carryOut(m, a, rep)
 		rep.ChunksFreed += m.Settle(a)
 	}
 }
@@ -94,7 +89,7 @@ func (c *Compactor) observe(m *registry.Relocation, a *archetype.Archetype) {
 		taken := o.taken[:0]
 		*o = occupancy{base: ch.Base(), slots: ch.Slots(), fresh: ch.Allocated(), last: i == len(chunks)-1}
 		for k, holes := range ch.Holes() {
-			word := ^holes & below(ch.Allocated()-k<<6)
+			word := ^holes & lowest(ch.Allocated()-k<<6)
 			taken = append(taken, word)
 			o.count += bits.OnesCount64(word)
 			// Who is active lives. The others are inactive, or dead and not reclaimed.
@@ -113,32 +108,36 @@ func (c *Compactor) observe(m *registry.Relocation, a *archetype.Archetype) {
 	}
 }
 
-// below has the lowest n bits set, of 64.
-func below(n int) uint64 {
-	if n >= 64 {
-		return ^uint64(0)
-	}
-	return 1<<max(n, 0) - 1
-}
-
-// carryOut takes the steps and says how many entities have moved.
-func (c *Compactor) carryOut(m *registry.Relocation, a *archetype.Archetype) int {
-	chunks, moved := a.Chunks(), 0
-	for steps := c.steps; len(steps) > 0; {
-		n := min(len(steps), batchMoves)
+// carryOut takes as many steps as there is room for, and counts the others.
+func (c *Compactor) carryOut(m *registry.Relocation, a *archetype.Archetype, rep *Report) {
+	m.Expect(min(c.plan.begin(), c.room()))
+	chunks := a.Chunks()
+	for more := true; more; {
 		c.moves = c.moves[:0]
-		for _, s := range steps[:n] {
-			from, to := chunks[s.from], chunks[s.to]
-			c.moves = append(c.moves, archetype.SlotMove{From: from, FromSlot: s.fromSlot, To: to, ToSlot: s.toSlot})
-			if k := len(c.moves); k == 1 || to != c.moves[k-2].To {
+		for len(c.moves) < batchMoves && len(c.moves) < c.room() {
+			s, ok := c.plan.next()
+			if more = ok; !ok {
+				break
+			}
+			to := chunks[s.to]
+			if k := len(c.moves); k == 0 || to != c.moves[k-1].To {
 				c.moved[to] = true
 			}
+			c.moves = append(c.moves, archetype.SlotMove{From: chunks[s.from], FromSlot: s.fromSlot, To: to, ToSlot: s.toSlot})
 		}
-		moved += m.MoveSlots(a, c.moves)
-		steps = steps[n:]
+		if len(c.moves) == 0 {
+			break
+		}
+		c.spent += len(c.moves)
+		rep.Moved += m.MoveSlots(a, c.moves)
+	}
+	for {
+		if _, ok := c.plan.next(); !ok {
+			break
+		}
+		rep.Left++
 	}
 	clear(c.moves)
-	return moved
 }
 
 // repackChunks empties the newest blocks of archetypes into vacant places of older ones. No cache

@@ -3,6 +3,7 @@ package registry
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/airlock-ecs/airlock/archetype"
 	"github.com/airlock-ecs/airlock/handles"
@@ -78,6 +79,15 @@ func (r *Registry) mayMove(a *archetype.Archetype) bool {
 func (m *Relocation) Movable(c *archetype.Chunk, slot uint32) bool {
 	h := c.Entities()[slot]
 	return h != 0 && m.r.locals.Alive(h)
+}
+
+// Expect says how many moves are to come, so that they are noted without growth.
+//
+// Concurrency: as the Relocation. Allocates: for growth.
+func (m *Relocation) Expect(moves int) {
+	if len(m.r.movers) > 0 {
+		m.r.moveBatch = slices.Grow(m.r.moveBatch, moves)
+	}
 }
 
 // MoveSlots moves entities to free slots of their archetype, and says how many it has moved: one
