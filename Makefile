@@ -23,7 +23,7 @@ stage = @echo "== $(1)"; start=$$(date +%s); \
 	else echo "== $(1): FAILED after $$(($$(date +%s) - start)) s" >&2; exit 1; fi
 
 .NOTPARALLEL:
-.PHONY: help run test tools fmt vet lint unit race debug fuzz-short bench fuzz soak cover clean
+.PHONY: help run test tools fmt vet lint unit race debug simd fuzz-short bench fuzz soak cover clean
 
 help: ## lists the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
@@ -34,7 +34,7 @@ run: ## runs the arena: a server, 64 bots, and a port to join by hand
 	@mkdir -p bin && go build -o bin/airlock ./cmd/airlock
 	@exec bin/airlock arena $(ARGS)
 
-test: fmt vet lint unit race debug fuzz-short ## runs every check: the command CI runs
+test: fmt vet lint unit race debug simd fuzz-short ## runs every check: the command CI runs
 
 tools: bin/staticcheck bin/stress bin/benchstat ## builds staticcheck, stress and benchstat into bin
 
@@ -62,6 +62,11 @@ race:
 
 debug:
 	$(call stage,debug: tests of the ecsdebug build,$(GOTEST) -tags ecsdebug ./...)
+
+# The vector bodies exist on amd64 only. The experiment is part of every build's key, so the first run also
+# builds the standard library once more.
+simd:
+	$(call stage,simd: vet and tests of views/wide with GOEXPERIMENT=simd,if [ "$$(go env GOARCH)" = amd64 ]; then export GOEXPERIMENT=simd && go vet ./views/wide && $(GOTEST) ./views/wide; else echo "skipped: there are no vector bodies for $$(go env GOARCH)"; fi)
 
 fuzz-short:
 	$(call stage,fuzz: each target for 10 s,scripts/fuzz 10s ./...)

@@ -95,6 +95,11 @@ func (a *Archetype) Class() int { return a.class }
 // Concurrency: any goroutine; never waits. Allocates: no.
 func (a *Archetype) ClassName() string { return a.className }
 
+// Store is the store that the archetype belongs to.
+//
+// Concurrency: any goroutine; never waits. Allocates: no.
+func (a *Archetype) Store() *Store { return a.store }
+
 // Signature is the set of components.
 //
 // Concurrency: any goroutine; never waits. Allocates: no.

@@ -33,6 +33,7 @@ type Chunk struct {
 	touched uint64   // when slots were last taken or given back, see stamp.go
 	stamps  []uint64 // when each column was last written, by table slot
 
+	soiled    uint32 // 1: free slots may not be zero, see soil.go; stored by workers, too
 	emptyPass uint64 // of Store.pass: when it was last noted as empty
 	doomed    bool   // is being released
 

@@ -105,6 +105,7 @@ func (a *Archetype) Settle() int {
 		a.releaseDoomed()
 	}
 	if c := a.tail; c != nil {
+		c.clean()
 		for c.allocated > 0 && c.holes[(c.allocated-1)>>6]>>((c.allocated-1)&63)&1 != 0 {
 			a.closeHole(c, c.allocated-1)
 			c.allocated--

@@ -136,6 +136,7 @@ func (a *Archetype) vacate(c *Chunk) {
 	// Free slots are zero in the write frame, and before the rings first turn no other frame was
 	// written: where nobody lives, there is nothing to clear. It was half of the time of a
 	// compaction (defrag, BenchmarkCompact).
+	c.clean()
 	if c.Taken() > 0 || a.store.frame != 0 {
 		c.extent.clear(c.place)
 	}

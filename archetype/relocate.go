@@ -24,6 +24,9 @@ func (a *Archetype) TakeSlot(c *Chunk, slot uint32) {
 	switch {
 	case slot < c.allocated && c.holes[slot>>6]>>(slot&63)&1 != 0:
 		a.closeHole(c, slot)
+		if c.soiled != 0 {
+			a.wipe(c, slot, 1)
+		}
 	case slot == c.allocated && c == a.tail && int(slot) < len(c.entities):
 		c.allocated++
 		a.allocated++
@@ -121,7 +124,6 @@ func (a *Archetype) Repack(c *Chunk) {
 	}
 	c.resolve(a.store.frame)
 	c.touched = *c.now
-	a.store.laid++
 	old.extent.clear(old.place)
 	a.vacatePlace(old.extent, old.place)
 }

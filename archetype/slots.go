@@ -28,6 +28,9 @@ func (a *Archetype) Take() (c *Chunk, slot uint32, fresh bool) {
 		word &= word - 1
 		c.holes[w] = word
 		c.touched = *c.now
+		if c.soiled != 0 {
+			a.wipe(c, slot, 1)
+		}
 		if word == 0 {
 			if c.holeWords &= c.holeWords - 1; c.holeWords == 0 {
 				a.filled(c)

@@ -44,7 +44,6 @@ type Store struct {
 	temporalFrames int
 	frame          uint64 // the write frame, as a storage frame
 	stamp          uint64 // what changes are marked with, see stamp.go
-	laid           uint64 // rises when chunks change their place in memory
 
 	list    []*Archetype // in order of creation
 	byKey   map[archetypeKey]*Archetype
@@ -55,9 +54,10 @@ type Store struct {
 	shrinking []*Archetype // in it
 
 	slab     slab
-	cache    ranges        // cache indices that no chunk has
-	blocks   []*Chunk      // by cache index / 64
-	cacheCap atomic.Uint32 // cache.high(), for any goroutine
+	cache    ranges                   // cache indices that no chunk has
+	blocks   []*Chunk                 // by cache index / 64
+	indices  atomic.Pointer[[]uint32] // see Indices
+	cacheCap atomic.Uint32            // cache.high(), for any goroutine
 }
 
 type archetypeKey struct {
@@ -114,11 +114,6 @@ func (s *Store) Archetypes() []*Archetype { return s.list }
 //
 // Concurrency: the registry's owner and its workers; never waits. Allocates: no.
 func (s *Store) Version() uint64 { return s.version }
-
-// Laid changes whenever columns of chunks may lie elsewhere than before.
-//
-// Concurrency: the registry's owner and its workers; never waits. Allocates: no.
-func (s *Store) Laid() uint64 { return s.laid }
 
 // Schema is the schema of the store's components.
 //

@@ -41,6 +41,9 @@ func (a *Archetype) TakeRun(n int) (c *Chunk, slot, count uint32, fresh bool) {
 	if more == 0 {
 		return c, slot, 1, false
 	}
+	if c.soiled != 0 {
+		a.wipe(c, slot+1, more)
+	}
 	word &^= (1<<more - 1) << next
 	c.holes[w] = word
 	if word == 0 {

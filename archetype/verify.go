@@ -17,6 +17,9 @@ func (s *Store) Verify() error {
 	if err := s.cache.verify(); err != nil {
 		return err
 	}
+	if err := s.verifyIndices(); err != nil {
+		return err
+	}
 	var places, blocks, chunks uint64
 	for i, a := range s.list {
 		if s.byKey[archetypeKey{a.class, a.sig}] != a {
@@ -161,7 +164,7 @@ func (c *Chunk) verifyColumn(f *FieldDescriptor) error {
 		return nil // its bits were compared with the holes
 	}
 	for w := range c.holes {
-		for holes := c.holes[w]; holes != 0; holes &= holes - 1 {
+		for holes := c.holes[w]; holes != 0 && (c.soiled == 0 || f.Slot == len(c.table)-1); holes &= holes - 1 {
 			slot := uint32(w<<6 | bits.TrailingZeros64(holes))
 			if _, bad := nonZero(c.Cell(f.Slot, slot, f.ElementSize), f.ElementSize); bad {
 				return fmt.Errorf("slot %d is free, but its cell in column %s is not zero", slot, f.Type)

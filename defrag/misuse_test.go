@@ -8,7 +8,6 @@ import (
 
 	"github.com/airlock-ecs/airlock/defrag"
 	"github.com/airlock-ecs/airlock/registry"
-	"github.com/airlock-ecs/airlock/views"
 )
 
 func TestNewRefusesNonsense(t *testing.T) {
@@ -35,21 +34,17 @@ func TestRunRefusesTheWrongWindow(t *testing.T) {
 }
 
 func TestRunIsRefusedInsideALoop(t *testing.T) {
-	type shown struct{ Self []self }
 	x := newWorld(t, 0)
 	x.spawn(t, 0, 300)
 	x.destroy(t, everyOther(x.order), false)
 	x.reclaim(t)
-	q, err := views.NewQuery[shown](x.r)
-	require.NoError(t, err)
 	d, err := defrag.New(x.r, defrag.Config{})
 	require.NoError(t, err)
 	x.window(t, func(w *registry.Window) {
-		for range q.Runs(w) {
-			_, err := d.Run(w)
-			require.ErrorIs(t, err, registry.ErrIterating)
-			break
-		}
+		registry.Iterate(w)
+		_, err := d.Run(w)
+		require.ErrorIs(t, err, registry.ErrIterating)
+		registry.Finish(w)
 		rep, err := d.Run(w)
 		require.NoError(t, err, "the loop is over")
 		require.Positive(t, rep.Moved)

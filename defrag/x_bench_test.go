@@ -12,7 +12,6 @@ import (
 	"github.com/airlock-ecs/airlock/defrag"
 	"github.com/airlock-ecs/airlock/handles"
 	"github.com/airlock-ecs/airlock/registry"
-	"github.com/airlock-ecs/airlock/views"
 )
 
 type (
@@ -21,10 +20,6 @@ type (
 	mover struct {
 		Pos pos
 		Vel vel
-	}
-	movers struct {
-		Pos []pos
-		Vel []vel `ecs:"read"`
 	}
 )
 
@@ -117,55 +112,6 @@ func BenchmarkCompact(b *testing.B) {
 	}
 	b.ReportMetric(median(ratios), "of-plain-copy")
 	b.ReportMetric(median(each), "ns/move")
-	b.ReportMetric(0, "ns/op")
-}
-
-//go:noinline
-func integrate(q *views.Query[movers], w *registry.Window) {
-	for m := range q.Runs(w) {
-		pos, vel := m.Pos, m.Vel
-		for i := range pos {
-			pos[i].X += vel[i].X
-			pos[i].Y += vel[i].Y
-		}
-	}
-}
-
-// BenchmarkIterateCompacted compares a loop over a compacted registry with one over a fresh one of as
-// many entities, by turns.
-func BenchmarkIterateCompacted(b *testing.B) {
-	compacted := thinned(b, 3)
-	d, err := defrag.New(compacted, defrag.Config{})
-	require.NoError(b, err)
-	require.NoError(b, compacted.Update(func(w *registry.Window) error { _, err := d.Run(w); return err }))
-	fresh, err := registry.New(registry.Config{})
-	require.NoError(b, err)
-	class, err := registry.RegisterClass[mover](fresh)
-	require.NoError(b, err)
-	require.NoError(b, fresh.Update(func(w *registry.Window) error {
-		_, err := class.SpawnBatch(w, benchLiving, nil)
-		return err
-	}))
-	var ratios []float64
-	measure := func(r *registry.Registry, q *views.Query[movers]) (spent time.Duration) {
-		require.NoError(b, r.Update(func(w *registry.Window) error {
-			began := time.Now()
-			for range 10 {
-				integrate(q, w)
-			}
-			spent = time.Since(began)
-			return nil
-		}))
-		return spent
-	}
-	qc, err := views.NewQuery[movers](compacted)
-	require.NoError(b, err)
-	qf, err := views.NewQuery[movers](fresh)
-	require.NoError(b, err)
-	for b.Loop() {
-		ratios = append(ratios, float64(measure(compacted, qc))/float64(measure(fresh, qf)))
-	}
-	b.ReportMetric(median(ratios), "of-fresh")
 	b.ReportMetric(0, "ns/op")
 }
 

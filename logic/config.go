@@ -11,7 +11,7 @@ import (
 // Config says how an engine runs. The zero value works.
 type Config struct {
 	Rate         int           // frames a second; 0 means 60
-	Workers      int           // goroutines that share a parallel query; 0 means GOMAXPROCS
+	Workers      int           // goroutines that share a parallel loop, Logic among them; 0 means GOMAXPROCS
 	WindowBudget time.Duration // window time after which no more operations begin in a frame; 0 means 1 ms. Amid many short ones it may be noticed three late
 	QueueSize    int           // operations that may wait before ErrQueueFull; 0 means 65536
 	Watchdog     time.Duration // a callback longer than this is reported; 0 means 1 s

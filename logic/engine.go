@@ -28,6 +28,7 @@ type Engine struct {
 	// Logic's.
 	stepper   stepper
 	backlog   backlog
+	workers   workers
 	stalls    meter // written by Logic
 	frameTime meter // written by Logic
 	last      int64 // the last reading of the clock
@@ -90,7 +91,8 @@ func New(r *registry.Registry, c Config) (*Engine, error) {
 	e.watch.limit = int64(c.Watchdog)
 	e.peerTable.members = make(map[uint32]*peer)
 	e.inner = e.runInner
-	if e.core, err = r.Attach(registry.Hooks{OnError: e.report}); err != nil {
+	e.workers.init(c.Workers)
+	if e.core, err = r.Attach(registry.Hooks{OnError: e.report, Workers: c.Workers, Spread: e.workers.spread}); err != nil {
 		return nil, fmt.Errorf("logic: %w", err)
 	}
 	e.id = e.core.ID()

@@ -235,7 +235,9 @@ func (s *stepper) call() {
 // fail notes a panic of the current system, or with a nil value its exit.
 func (s *stepper) fail(value any) {
 	failure := &registry.PanicError{Value: value, Where: s.current.name, Frame: s.core.FrameNumber()}
-	if value == nil {
+	if inner, ok := value.(*registry.PanicError); ok { // of a part of a parallel loop, with the stack of its worker
+		failure.Value, failure.Stack = inner.Value, inner.Stack
+	} else if value == nil {
 		failure.Value = registry.ErrGoexit
 	} else {
 		failure.Stack = debug.Stack()

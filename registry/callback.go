@@ -37,6 +37,7 @@ func (r *Registry) beginCallback() {
 	r.guard.Enter("a window callback")
 	r.inCallback = true
 	r.deadBefore = len(r.dying)
+	r.wishedBefore = len(r.wishes)
 	r.setCause("")
 }
 
@@ -47,6 +48,9 @@ func (r *Registry) endCallback(ok bool) {
 		r.rollback()
 	}
 	r.inCallback = false
+	if !ok {
+		r.dropWishes()
+	}
 	r.setCause("")
 	if !ok && len(r.family) > 0 {
 		r.killOrphans()

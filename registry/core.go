@@ -7,6 +7,12 @@ import (
 // Hooks is what an engine wants to hear of.
 type Hooks struct {
 	OnError func(error) // failures of observers and of deferred operations; called on Logic
+
+	// Spread calls run with 0 up to n at the same time, with 0 on the calling goroutine, and returns,
+	// or exits, when all have returned. n is at most Workers. run does not panic, but may exit its
+	// goroutine.
+	Spread  func(n int, run func(worker int))
+	Workers int
 }
 
 // Core is the registry as its engine sees it: the frame's machinery, one method a step.

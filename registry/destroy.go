@@ -127,7 +127,7 @@ func (w *Window) DestroyBatch(hs []handles.Local) int {
 }
 
 // Destroy makes a tombstone of an entity at once, and of its children: no run that is
-// yielded after it has them.
+// yielded after it has them. In a parallel loop, children die when the loop ends.
 //
 // Errors: ErrStale if h was destroyed before, ErrInvalidHandle if it was never issued;
 // ErrExpired.
@@ -136,6 +136,9 @@ func (f *Frame) Destroy(h handles.Local) error {
 	r, err := f.open()
 	if err != nil {
 		return err
+	}
+	if f.work != nil {
+		return f.work.kill(r, h)
 	}
 	r.wishMu.Lock()
 	defer r.wishMu.Unlock()
@@ -165,12 +168,17 @@ func (r *Registry) killOne(h handles.Local) bool {
 	} else {
 		r.addDeath(h, handles.NoPlace, r.causeIndex())
 	}
+	r.noteDeath()
+	return true
+}
+
+// noteDeath notes, while a callback runs, that it has caused the last death.
+func (r *Registry) noteDeath() {
 	if r.run == runDeaths {
 		r.undo[len(r.undo)-1].slot++
 	} else if r.inCallback {
 		r.logDeath()
 	}
-	return true
 }
 
 // tombstone takes a dead entity out of the world. Its cells, the entity cell too, stay until
@@ -193,6 +201,11 @@ func (r *Registry) tombstone(h handles.Local, place uint32) {
 	} else {
 		r.inactive--
 	}
+	r.addTombstone(h, ch, place, how)
+}
+
+// addTombstone counts an entity whose bit is clear among the dead.
+func (r *Registry) addTombstone(h handles.Local, ch *archetype.Chunk, place, how uint32) {
 	ch.Archetype().AddLive(-1)
 	r.dying = append(r.dying, h)
 	r.graves = append(r.graves, grave{place: place, how: how})

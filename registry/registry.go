@@ -96,10 +96,13 @@ type Registry struct {
 	moveBatch   []Move
 	lastFresh   bool // whether the slot of the last move was fresh
 
-	wishMu  sync.Mutex // guards wishes and owner structures against the workers of one frame; leaf lock
-	wishes  []wish
-	granted wishRun
+	wishMu       sync.Mutex // guards wishes and owner structures against the workers of one frame; leaf lock
+	wishes       []wish
+	wishedBefore int // wishes[:wishedBefore] are older than the present callback
+	granted      wishRun
 
+	fork         fork
+	forks        uint32   // Forks in this frame; guarded by wishMu inside it
 	windowBlock  []Window // fresh tokens from windowsCut on
 	windowsCut   int
 	frameBlock   []Frame // fresh tokens from framesCut on

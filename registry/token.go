@@ -26,6 +26,7 @@ type token struct {
 	r      *Registry
 	kind   tokenKind
 	closed atomic.Bool
+	work   *forkWorker // whose part of a Fork the token is for; nil for any other
 }
 
 type tokenKind uint8
@@ -113,9 +114,12 @@ func (f *Frame) Input(player uint8) ([]byte, bool) {
 // same numbers on every machine and after every rollback.
 //
 // Panics: ErrExpired after the frame.
-// Concurrency: Logic only, inside the frame. Allocates: no.
+// Concurrency: Logic only, inside the frame; in a parallel loop with the frame of the part. Allocates: no.
 func (f *Frame) Rand() *rand.Rand {
 	r := f.Registry()
+	if f.work != nil {
+		return f.work.rand(r, f.number)
+	}
 	if r.randFrame != f.number+1 {
 		r.pcg.Seed(randSeed, f.number)
 		r.randFrame = f.number + 1
@@ -217,17 +221,24 @@ func (r *Registry) newWindow() *Window {
 // currentFrame gives the token of the current frame, cutting it on first use. Owner only.
 func (r *Registry) currentFrame() *Frame {
 	if r.current == nil {
-		if r.framesCut == len(r.frameBlock) {
-			r.frameBlock, r.framesCut = make([]Frame, tokenBlock), 0
-			for i := range r.frameBlock {
-				r.frameBlock[i].r, r.frameBlock[i].kind = r, frameToken
-			}
-		}
-		r.current = &r.frameBlock[r.framesCut]
-		r.current.number = r.frame.Load()
-		r.framesCut++
+		r.current = r.cutFrame()
+		r.forks = 0
 	}
 	return r.current
+}
+
+// cutFrame cuts a token of the current frame. Owner, or holder of wishMu.
+func (r *Registry) cutFrame() *Frame {
+	if r.framesCut == len(r.frameBlock) {
+		r.frameBlock, r.framesCut = make([]Frame, tokenBlock), 0
+		for i := range r.frameBlock {
+			r.frameBlock[i].r, r.frameBlock[i].kind = r, frameToken
+		}
+	}
+	f := &r.frameBlock[r.framesCut]
+	f.number = r.frame.Load()
+	r.framesCut++
+	return f
 }
 
 // endFrame expires the current frame's token. What is written from now on belongs to the

@@ -55,6 +55,9 @@ func (c *Class[E]) SpawnLater(f *Frame, e E) (handles.Local, error) {
 	if r != c.r {
 		return 0, fmt.Errorf("registry: class %s belongs to another registry", c.name)
 	}
+	if f.work != nil {
+		f.work.await()
+	}
 	r.wishMu.Lock()
 	defer r.wishMu.Unlock()
 	if !r.takeRoom() { // of the owner's stash first: a system replaces what it destroyed
@@ -66,7 +69,7 @@ func (c *Class[E]) SpawnLater(f *Frame, e E) (handles.Local, error) {
 		return 0, ErrExhausted
 	}
 	c.later = append(c.later, e)
-	r.wish(wish{kind: wishSpawn, h: h, class: c, at: uint32(len(c.later) - 1)})
+	f.wish(wish{kind: wishSpawn, h: h, class: c, at: uint32(len(c.later) - 1)})
 	return h, nil
 }
 
@@ -84,7 +87,7 @@ func AddLater[C any](f *Frame, h handles.Local, v C) error {
 	defer r.wishMu.Unlock()
 	log := valuesOf[C](r, comp)
 	log.wished = append(log.wished, v)
-	r.wish(wish{kind: wishAdd, h: h, comp: comp.ID, at: uint32(len(log.wished) - 1)})
+	f.wish(wish{kind: wishAdd, h: h, comp: comp.ID, at: uint32(len(log.wished) - 1)})
 	return nil
 }
 
@@ -100,7 +103,7 @@ func RemoveLater[C any](f *Frame, h handles.Local) error {
 	}
 	r.wishMu.Lock()
 	defer r.wishMu.Unlock()
-	r.wish(wish{kind: wishRemove, h: h, comp: comp.ID})
+	f.wish(wish{kind: wishRemove, h: h, comp: comp.ID})
 	return nil
 }
 
@@ -113,13 +116,29 @@ func (f *Frame) Defer(fn func(*Window) error) {
 	r := f.Registry()
 	r.wishMu.Lock()
 	defer r.wishMu.Unlock()
-	r.wish(wish{kind: wishCall, fn: fn})
+	f.wish(wish{kind: wishCall, fn: fn})
 }
 
-// wish notes a wish; wishMu is held.
-func (r *Registry) wish(w wish) {
-	w.cause = r.causeNow
-	r.wishes = append(r.wishes, w)
+// wish notes a wish; wishMu is held. Those of a part of a parallel loop wait for its end.
+func (f *Frame) wish(w wish) {
+	w.cause = f.r.causeNow
+	if f.work != nil {
+		f.work.wishes = append(f.work.wishes, w)
+	} else {
+		f.r.wishes = append(f.r.wishes, w)
+	}
+}
+
+// dropWishes forgets what the parts of parallel loops in a failed callback have wished, and ends the
+// reservations that they made. Owner only.
+func (r *Registry) dropWishes() {
+	for _, w := range r.wishes[r.wishedBefore:] {
+		if w.kind == wishSpawn {
+			r.killOne(w.h)
+		}
+	}
+	clear(r.wishes[r.wishedBefore:])
+	r.wishes = r.wishes[:r.wishedBefore]
 }
 
 // runWishes grants what was wished since the last window, in order, each as a callback of

@@ -1,7 +1,9 @@
 package views_test
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"sync"
 	"testing"
 
@@ -15,87 +17,92 @@ import (
 
 func TestStructureMayChangeWhileIterating(t *testing.T) {
 	for _, n := range []int{1, 65} {
-		t.Run(fmt.Sprintf("views-1/n=%d", n), func(t *testing.T) {
-			// loop visits every match once, in whatever token, and lets visit change things.
-			loop := func(t *testing.T, q *views.Query[ids], a registry.Access, hs []handles.Local, visit func(handles.Local)) {
-				var seen []handles.Local
-				for m := range q.Runs(a) {
-					for _, h := range append([]handles.Local(nil), m.ID...) {
-						seen = append(seen, h)
-						visit(h)
-					}
-				}
-				require.ElementsMatch(t, hs, seen)
-			}
-			t.Run("add in a window", func(t *testing.T) {
-				w := newWorld(t)
-				hs := w.spawn(class[Mover](w), n)
-				q, frozen := query[ids](w), query[ids](w, views.With[Frozen]())
-				w.window(func(win *registry.Window) {
-					loop(t, q, win, hs, func(h handles.Local) { require.NoError(t, registry.Add(win, h, Frozen{})) })
-					require.Equal(t, n, q.Count(win))
-					require.Equal(t, n, frozen.Count(win))
-					require.ElementsMatch(t, hs, visited(frozen, win))
-				})
-				// And back, into slots that were just left.
-				w.window(func(win *registry.Window) {
-					loop(t, q, win, hs, func(h handles.Local) { require.NoError(t, registry.Remove[Frozen](win, h)) })
-					require.Equal(t, n, q.Count(win))
-					require.Zero(t, frozen.Count(win))
-				})
-			})
-			t.Run("add makes it leave the query", func(t *testing.T) {
-				w := newWorld(t)
-				hs := w.spawn(class[Mover](w), n)
-				q := query[ids](w, views.Without[Frozen]())
-				w.window(func(win *registry.Window) {
-					loop(t, q, win, hs, func(h handles.Local) { require.NoError(t, registry.Add(win, h, Frozen{})) })
-					require.Zero(t, q.Count(win))
-				})
-			})
-			t.Run("spawn in a window", func(t *testing.T) {
-				w := newWorld(t)
-				c := class[Mover](w)
-				hs := w.spawn(c, n)
-				q := query[ids](w)
-				w.window(func(win *registry.Window) {
-					loop(t, q, win, hs, func(handles.Local) {
-						_, err := c.Spawn(win, Mover{})
-						require.NoError(t, err)
-					})
-					require.Equal(t, 2*n, q.Count(win))
-				})
-			})
-			t.Run("add by Defer", func(t *testing.T) {
-				w := newWorld(t)
-				hs := w.spawn(class[Mover](w), n)
-				q, frozen := query[ids](w), query[ids](w, views.With[Frozen]())
-				w.frame(func(f *registry.Frame) {
-					loop(t, q, f, hs, func(h handles.Local) {
-						f.Defer(func(win *registry.Window) error { return registry.Add(win, h, Frozen{}) })
-					})
-					require.Zero(t, frozen.Count(f))
-				})
-				w.frame(func(f *registry.Frame) { require.ElementsMatch(t, hs, visited(frozen, f)) })
-			})
-			t.Run("spawn by Defer", func(t *testing.T) {
-				w := newWorld(t)
-				c := class[Mover](w)
-				hs := w.spawn(c, n)
-				q := query[ids](w)
-				w.frame(func(f *registry.Frame) {
-					loop(t, q, f, hs, func(handles.Local) {
-						f.Defer(func(win *registry.Window) error {
-							_, err := c.Spawn(win, Mover{})
-							return err
-						})
-					})
-					require.Equal(t, n, q.Count(f))
-				})
-				w.frame(func(f *registry.Frame) { require.Equal(t, 2*n, q.Count(f)) })
-			})
-		})
+		for _, l := range loops {
+			t.Run(fmt.Sprintf("views-1/n=%d/%s", n, l.name), func(t *testing.T) { structureChanges(t, n, l) })
+		}
 	}
+}
+
+func structureChanges(t *testing.T, n int, l loop) {
+	// visitAll visits every match once, in whatever token, and lets visit change things.
+	visitAll := func(t *testing.T, q *views.Query[movers], a registry.Access, hs []handles.Local, visit func(handles.Local)) {
+		var seen []handles.Local
+		l.each(q, a, func(m movers) bool {
+			for _, h := range slices.Clone(m.ID) {
+				seen = append(seen, h)
+				visit(h)
+			}
+			return true
+		})
+		require.ElementsMatch(t, hs, seen)
+	}
+	t.Run("add in a window", func(t *testing.T) {
+		w := newWorld(t)
+		hs := w.spawn(class[Mover](w), n)
+		q, frozen := query[movers](w), query[ids](w, views.With[Frozen]())
+		w.window(func(win *registry.Window) {
+			visitAll(t, q, win, hs, func(h handles.Local) { require.NoError(t, registry.Add(win, h, Frozen{})) })
+			require.Equal(t, n, q.Count(win))
+			require.Equal(t, n, frozen.Count(win))
+			require.ElementsMatch(t, hs, visited(frozen, win))
+		})
+		// And back, into slots that were just left.
+		w.window(func(win *registry.Window) {
+			visitAll(t, q, win, hs, func(h handles.Local) { require.NoError(t, registry.Remove[Frozen](win, h)) })
+			require.Equal(t, n, q.Count(win))
+			require.Zero(t, frozen.Count(win))
+		})
+	})
+	t.Run("add makes it leave the query", func(t *testing.T) {
+		w := newWorld(t)
+		hs := w.spawn(class[Mover](w), n)
+		q := query[movers](w, views.Without[Frozen]())
+		w.window(func(win *registry.Window) {
+			visitAll(t, q, win, hs, func(h handles.Local) { require.NoError(t, registry.Add(win, h, Frozen{})) })
+			require.Zero(t, q.Count(win))
+		})
+	})
+	t.Run("spawn in a window", func(t *testing.T) {
+		w := newWorld(t)
+		c := class[Mover](w)
+		hs := w.spawn(c, n)
+		q := query[movers](w)
+		w.window(func(win *registry.Window) {
+			visitAll(t, q, win, hs, func(handles.Local) {
+				_, err := c.Spawn(win, Mover{})
+				require.NoError(t, err)
+			})
+			require.Equal(t, 2*n, q.Count(win))
+		})
+	})
+	t.Run("add by Defer", func(t *testing.T) {
+		w := newWorld(t)
+		hs := w.spawn(class[Mover](w), n)
+		q, frozen := query[movers](w), query[ids](w, views.With[Frozen]())
+		w.frame(func(f *registry.Frame) {
+			visitAll(t, q, f, hs, func(h handles.Local) {
+				f.Defer(func(win *registry.Window) error { return registry.Add(win, h, Frozen{}) })
+			})
+			require.Zero(t, frozen.Count(f))
+		})
+		w.frame(func(f *registry.Frame) { require.ElementsMatch(t, hs, visited(frozen, f)) })
+	})
+	t.Run("spawn by Defer", func(t *testing.T) {
+		w := newWorld(t)
+		c := class[Mover](w)
+		hs := w.spawn(c, n)
+		q := query[movers](w)
+		w.frame(func(f *registry.Frame) {
+			visitAll(t, q, f, hs, func(handles.Local) {
+				f.Defer(func(win *registry.Window) error {
+					_, err := c.Spawn(win, Mover{})
+					return err
+				})
+			})
+			require.Equal(t, n, q.Count(f))
+		})
+		w.frame(func(f *registry.Frame) { require.Equal(t, 2*n, q.Count(f)) })
+	})
 }
 
 // TestKillingAhead visits 200 entities in chunks of 64. The partner of a visit is named by
@@ -109,37 +116,42 @@ func TestKillingAhead(t *testing.T) {
 		"views-2/i+3":           func(i int) int { return i + 3 },
 		"views-2/itself":        func(i int) int { return i },
 	} {
-		t.Run(name, func(t *testing.T) {
-			both(t, func(t *testing.T, w *world, inside func(func(registry.Access))) {
-				hs := w.spawn(class[Mover](w, registry.SlotsPerChunk(64)), n)
-				q := query[movers](w)
-				inside(func(a registry.Access) {
-					dead, seen := map[int]bool{}, map[int]int{}
-					for m := range q.Runs(a) {
-						for _, p := range m.Pos {
-							require.False(t, dead[int(p.X)], "%v was dead when its run was yielded", p.X)
-							seen[int(p.X)]++
-						}
-						for _, p := range append([]Position(nil), m.Pos...) {
-							j := partner(int(p.X))
-							if dead[int(p.X)] || j < 0 || j >= n || dead[j] {
-								continue // the dead do not kill, in this test
-							}
-							require.NoError(t, destroyBy(a, hs[j]))
-							dead[j] = true
-						}
-					}
-					for i := range n {
-						require.LessOrEqual(t, seen[i], 1, "%d twice", i)
-						if !dead[i] {
-							require.Equal(t, 1, seen[i], "survivor %d", i)
-						}
-					}
-					require.Equal(t, n-len(dead), q.Count(a))
-				})
-			})
-		})
+		for _, l := range loops {
+			t.Run(name+"/"+l.name, func(t *testing.T) { killAhead(t, n, l, partner) })
+		}
 	}
+}
+
+func killAhead(t *testing.T, n int, l loop, partner func(i int) int) {
+	both(t, func(t *testing.T, w *world, inside func(func(registry.Access))) {
+		hs := w.spawn(class[Mover](w, registry.SlotsPerChunk(64)), n)
+		q := query[movers](w)
+		inside(func(a registry.Access) {
+			dead, seen := map[int]bool{}, map[int]int{}
+			l.each(q, a, func(m movers) bool {
+				for _, p := range m.Pos {
+					require.False(t, dead[int(p.X)], "%v was dead when its run was yielded", p.X)
+					seen[int(p.X)]++
+				}
+				for _, p := range slices.Clone(m.Pos) {
+					j := partner(int(p.X))
+					if dead[int(p.X)] || j < 0 || j >= n || dead[j] {
+						continue // the dead do not kill, in this test
+					}
+					require.NoError(t, destroyBy(a, hs[j]))
+					dead[j] = true
+				}
+				return true
+			})
+			for i := range n {
+				require.LessOrEqual(t, seen[i], 1, "%d twice", i)
+				if !dead[i] {
+					require.Equal(t, 1, seen[i], "survivor %d", i)
+				}
+			}
+			require.Equal(t, n-len(dead), q.Count(a))
+		})
+	})
 }
 
 func destroyBy(a registry.Access, h handles.Local) error {
@@ -207,6 +219,7 @@ func TestGapsBordersAndExclusion(t *testing.T) {
 							require.Equal(t, hs[int(m.Pos[j].X)], h)
 						}
 					}
+					sameEverywhere(t, all, a, want)
 					require.Equal(t, want, gotID)
 					require.Equal(t, want, gotAll)
 					require.Equal(t, len(want), empty)
@@ -217,6 +230,61 @@ func TestGapsBordersAndExclusion(t *testing.T) {
 			})
 		})
 	}
+}
+
+// sameEverywhere checks that every loop and every way to ask a mask tell of the same runs, which
+// are those of Runs.
+func sameEverywhere(t require.TestingT, q *views.Query[movers], a registry.Access, want [][]handles.Local) {
+	whole := slices.Concat(want...)
+	for _, l := range stoppable {
+		if got := l.shownBy(q, a); !slices.Equal(whole, got) {
+			require.Equal(t, whole, got, l.name)
+		}
+	}
+	var mu sync.Mutex
+	var parallel [][]handles.Local
+	q.Parallel(a, func(_ *registry.Frame, m *movers) {
+		mu.Lock()
+		defer mu.Unlock()
+		parallel = append(parallel, slices.Clone(m.ID))
+	})
+	// Workers are in no order.
+	first := make(map[handles.Local]int, len(want))
+	for i := range want {
+		first[want[i][0]] = i
+	}
+	slices.SortFunc(parallel, func(a, b []handles.Local) int { return cmp.Compare(first[a[0]], first[b[0]]) })
+	require.Equal(t, want, parallel)
+
+	var cut [][]handles.Local // the runs of the masks' bits
+	for m, mask := range q.Spans(a) {
+		n := len(m.ID)
+		require.Len(t, m.Pos, n)
+		require.Len(t, m.Vel, n)
+		require.Equal(t, n, cap(m.Pos))
+		require.Len(t, mask.Words(), (n+63)/64)
+		var live []uint16
+		for i := range len(mask.Words()) * 64 {
+			if !has(mask.Words(), i) {
+				continue
+			} else if i >= n {
+				require.Fail(t, "a bit past the span", "%d of %d", i, n)
+			}
+			if len(live) == 0 || int(live[len(live)-1])+1 != i {
+				cut = append(cut, nil)
+			}
+			live = append(live, uint16(i))
+			cut[len(cut)-1] = append(cut[len(cut)-1], m.ID[i])
+			if at, ok := registry.CacheIndex(a, m.ID[i]); !ok || at != mask.Base()+uint32(i) {
+				require.Fail(t, "wrong place", "slot %d from %d has %v, which is at %d", i, mask.Base(), m.ID[i], at)
+			}
+		}
+		require.NotEmpty(t, live, "a chunk with nothing live")
+		require.Equal(t, live, mask.Live())
+		require.Equal(t, len(live), mask.Count())
+		require.Equal(t, len(live) == n, mask.Full())
+	}
+	require.Equal(t, want, cut)
 }
 
 func TestLateArrivalsAreFound(t *testing.T) {
@@ -242,6 +310,32 @@ func TestLateArrivalsAreFound(t *testing.T) {
 			})
 		})
 	})
+	for _, l := range loops {
+		t.Run("views-7/"+l.name, func(t *testing.T) {
+			both(t, func(t *testing.T, w *world, inside func(func(registry.Access))) {
+				registered[Position](t, w.Registry)
+				registered[Velocity](t, w.Registry)
+				q := query[movers](w)
+				inside(func(a registry.Access) { require.Empty(t, l.shownBy(q, a)) })
+				hs := w.spawn(class[Mover](w), 10)
+				inside(func(a registry.Access) { require.Equal(t, hs, l.shownBy(q, a)) })
+				type Late struct {
+					Pos  Position
+					Mark Mark
+					Vel  Velocity
+				}
+				c := class[Late](w)
+				w.window(func(win *registry.Window) {
+					h, err := c.Spawn(win, Late{})
+					require.NoError(t, err)
+					hs = append(hs, h)
+					require.Equal(t, hs, l.shownBy(q, win), "also in the window that made it")
+					require.NoError(t, registry.Add(win, hs[3], Frozen{}))
+				})
+				inside(func(a registry.Access) { require.ElementsMatch(t, hs, l.shownBy(q, a)) })
+			})
+		})
+	}
 	t.Run("views-7/many goroutines", func(t *testing.T) {
 		w := newWorld(t)
 		hs := w.spawn(class[Mover](w), 100)
@@ -288,19 +382,22 @@ func TestLateArrivalsAreFound(t *testing.T) {
 }
 
 func TestResetInsideALoopEndsIt(t *testing.T) {
-	w := newWorld(t)
-	w.spawn(class[Mover](w, registry.SlotsPerChunk(64)), 200)
-	q := query[ids](w)
-	w.window(func(win *registry.Window) {
-		runs := 0
-		for range q.Runs(win) {
-			if runs++; runs == 1 {
-				if err := win.Reset(); err != nil {
-					return // refusing is as good
-				}
-			}
-		}
-		require.Equal(t, 1, runs)
-		require.Zero(t, q.Count(win))
-	})
+	for _, l := range loops {
+		t.Run(l.name, func(t *testing.T) {
+			w := newWorld(t)
+			w.spawn(class[Mover](w, registry.SlotsPerChunk(64)), 200)
+			q := query[movers](w)
+			w.window(func(win *registry.Window) {
+				runs := 0
+				l.each(q, win, func(movers) bool {
+					if runs++; runs == 1 {
+						require.NoError(t, win.Reset())
+					}
+					return true
+				})
+				require.Equal(t, 1, runs)
+				require.Zero(t, q.Count(win))
+			})
+		})
+	}
 }

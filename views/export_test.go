@@ -21,6 +21,9 @@ func (q *Query[T]) Kept() int {
 	return n
 }
 
+// SpreadFrom says from how many entities on Parallel uses the workers.
+func (q *Query[T]) SpreadFrom(entities int) { q.spreadFrom = entities }
+
 // Reads are the names of the fields declared as read only.
 func (q *Query[T]) Reads() []string {
 	var names []string

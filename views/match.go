@@ -17,8 +17,13 @@ type matches struct {
 // match is one archetype with everything that filling the view struct needs to know of it,
 // so that a run costs no lookup.
 type match struct {
-	arch  *archetype.Archetype
-	fills []fill
+	arch    *archetype.Archetype
+	fills   []fill
+	index   int       // offset of the slice of cache indices in the view struct, -1 without one
+	absent  []uintptr // offsets of slices that stay nil here
+	marks   []int     // table slots of the columns that a loop may write
+	watched []int     // table slots of the columns of components
+	changed []since
 }
 
 // fill says where a slice header goes and what it shows.
@@ -28,22 +33,94 @@ type fill struct {
 	slot   int     // in the archetype's field table
 }
 
+// since says that chunks count only if they have changed after a frame.
+type since struct {
+	first, n int // table slots of the component; a tag has none
+	frame    uint64
+}
+
 // find lists the archetypes that match now. The caller is inside the store's access, so the
 // list doesn't change under it.
 func (p *plan) find(store *archetype.Store) *matches {
 	m := &matches{store: store, version: store.Version()}
 	for _, a := range store.Archetypes() {
-		if sig := a.Signature(); !sig.Contains(p.need) || sig.Intersects(p.avoid) {
+		sig := a.Signature()
+		if !sig.Contains(p.need) || sig.Intersects(p.avoid) || p.class >= 0 && a.Class() != p.class {
 			continue
 		}
-		fills := make([]fill, len(p.columns))
-		for i, c := range p.columns {
-			fills[i] = fill{offset: c.offset, size: c.size, slot: a.ColumnOf(c.key)}
-			if check.Enabled && fills[i].slot < 0 {
-				check.Failf("views: archetype %s matches, but has no column for field %s", a, c.name)
-			}
-		}
-		m.list = append(m.list, match{a, fills})
+		m.list = append(m.list, p.match(a))
 	}
 	return m
+}
+
+// match works out how to show an archetype.
+func (p *plan) match(a *archetype.Archetype) match {
+	m := match{arch: a, index: -1}
+	for i := range p.columns {
+		c := &p.columns[i]
+		if c.key == indexKey {
+			m.index = int(c.offset)
+			continue
+		}
+		slot := a.ColumnOf(c.key)
+		if slot < 0 {
+			if check.Enabled && !c.optional {
+				check.Failf("views: archetype %s matches, but has no column for field %s", a, c.name)
+			}
+			m.absent = append(m.absent, c.offset)
+			continue
+		}
+		m.fills = append(m.fills, fill{offset: c.offset, size: c.size, slot: slot})
+		if c.key != entityKey {
+			m.watched = append(m.watched, slot)
+		}
+		if !c.read {
+			m.marks = append(m.marks, slot)
+		}
+	}
+	for _, c := range p.changed {
+		s := since{first: a.Column(c.component), frame: c.since}
+		for _, comp := range a.Components() {
+			if comp.ID == c.component {
+				s.n = len(comp.Fields)
+			}
+		}
+		m.changed = append(m.changed, s)
+	}
+	return m
+}
+
+// shows says whether a chunk has changed as the filters demand.
+func (m *match) shows(c *archetype.Chunk) bool {
+	for i := range m.changed {
+		s := &m.changed[i]
+		latest := c.StructureChangedAt()
+		for k := range s.n {
+			latest = max(latest, c.ChangedAt(s.first+k))
+		}
+		if latest <= s.frame {
+			return false
+		}
+	}
+	return true
+}
+
+// changedAfter says whether a chunk shows anything else than at the end of a frame.
+func (m *match) changedAfter(c *archetype.Chunk, frame uint64) bool {
+	if c.StructureChangedAt() > frame {
+		return true
+	}
+	for _, slot := range m.watched {
+		if c.ChangedAt(slot) > frame {
+			return true
+		}
+	}
+	return false
+}
+
+// mark notes that a loop may write the chunk.
+func (m *match) mark(c *archetype.Chunk) {
+	for _, slot := range m.marks {
+		c.Mark(slot)
+	}
 }

@@ -27,9 +27,9 @@ type shown struct {
 	values []float64
 }
 
-// TestRunsAgreeWithAMap takes random steps beside a plain map. The map says who lives; where
+// TestLoopsAgreeWithAMap takes random steps beside a plain map. The map says who lives; where
 // they live is asked of the registry, entity by entity, and runs are derived from that.
-func TestRunsAgreeWithAMap(t *testing.T) {
+func TestLoopsAgreeWithAMap(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		r, err := registry.New(registry.Config{})
 		require.NoError(t, err)
@@ -45,6 +45,10 @@ func TestRunsAgreeWithAMap(t *testing.T) {
 		frozen, err := views.NewQuery[movers](r, views.With[Frozen]())
 		require.NoError(t, err)
 
+		plain := &world{Registry: r, tb: t}
+		for _, q := range []*views.Query[movers]{all, thawed, frozen} {
+			q.SpreadFrom(0)
+		}
 		model := map[handles.Local]*modelled{}
 		var order []handles.Local // of spawning, so that draws are repeatable
 		next := 0.0
@@ -106,11 +110,16 @@ func TestRunsAgreeWithAMap(t *testing.T) {
 				})
 			},
 			"": func(t *rapid.T) {
-				window(func(w *registry.Window) {
-					agree(t, w, all, slots, model, func(*modelled) bool { return true })
-					agree(t, w, thawed, slots, model, func(m *modelled) bool { return !m.frozen })
-					agree(t, w, frozen, slots, model, func(m *modelled) bool { return m.frozen })
-				})
+				look := func(a registry.Access) {
+					agree(t, a, all, slots, model, func(*modelled) bool { return true })
+					agree(t, a, thawed, slots, model, func(m *modelled) bool { return !m.frozen })
+					agree(t, a, frozen, slots, model, func(m *modelled) bool { return m.frozen })
+				}
+				window(func(w *registry.Window) { look(w) })
+				if rapid.Bool().Draw(t, "frame") { // which reclaims, too
+					plain.frameWith(3, func(f *registry.Frame) { look(f) })
+				}
+				require.NoError(t, r.Verify())
 			},
 		}
 		t.Repeat(steps)
@@ -118,7 +127,7 @@ func TestRunsAgreeWithAMap(t *testing.T) {
 	})
 }
 
-func agree(t *rapid.T, w *registry.Window, q *views.Query[movers], slots uint32, model map[handles.Local]*modelled, match func(*modelled) bool) {
+func agree(t *rapid.T, w registry.Access, q *views.Query[movers], slots uint32, model map[handles.Local]*modelled, match func(*modelled) bool) {
 	type place struct {
 		at uint32
 		id handles.Local
@@ -147,6 +156,7 @@ func agree(t *rapid.T, w *registry.Window, q *views.Query[movers], slots uint32,
 	}
 
 	var got []shown
+	var runs [][]handles.Local
 	for m := range q.Runs(w) {
 		require.NotEmpty(t, m.ID)
 		require.Len(t, m.Pos, len(m.ID))
@@ -158,6 +168,7 @@ func agree(t *rapid.T, w *registry.Window, q *views.Query[movers], slots uint32,
 			run.values = append(run.values, p.X)
 		}
 		got = append(got, run)
+		runs = append(runs, run.ids)
 	}
 	// Archetype by archetype, and in each by chunk and slot. A chunk that came later may have the
 	// cache indices of one that is gone, so the order of chunks is not that of their indices.
@@ -175,4 +186,5 @@ func agree(t *rapid.T, w *registry.Window, q *views.Query[movers], slots uint32,
 	slices.SortFunc(got, byPlace)
 	require.Equal(t, want, got)
 	require.Equal(t, len(places), q.Count(w))
+	sameEverywhere(t, q, w, runs)
 }

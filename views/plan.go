@@ -18,28 +18,42 @@ import (
 // Invariant: no two columns share a key, and need and avoid have no component in common.
 type plan struct {
 	columns []column
-	need    archetype.Signature // components of columns and With filters
+	need    archetype.Signature // components of columns and of With and Changed filters
 	avoid   archetype.Signature // components of Without filters
+	changed []change
+	class   int // the only one, -1: any
 }
 
 // column is one field of the view struct.
 type column struct {
-	name   string             // the field's name, for messages
-	key    archetype.FieldKey // what it shows
-	offset uintptr            // of the slice header in the view struct
-	size   uintptr            // of an element
-	read   bool               // declared as not written; what tracks changes goes by it
+	name     string             // the field's name, for messages
+	key      archetype.FieldKey // what it shows
+	offset   uintptr            // of the slice header in the view struct
+	size     uintptr            // of an element
+	read     bool               // declared as not written: showing it does not mark it as changed
+	optional bool               // nil where the archetype doesn't have it
 }
 
-// entityKey is the column of handles that every archetype has.
-var entityKey = archetype.FieldKey{Component: archetype.EntityID}
+// change is a Changed filter.
+type change struct {
+	component archetype.ComponentID
+	since     uint64
+}
 
-// newPlan checks the view struct t and the filters against a schema.
-func newPlan(schema *archetype.Schema, t reflect.Type, filters []Filter) (*plan, error) {
+// entityKey is the column of handles that every archetype has. indexKey stands for the column of
+// cache indices, which no archetype stores.
+var (
+	entityKey = archetype.FieldKey{Component: archetype.EntityID}
+	indexKey  = archetype.FieldKey{Component: archetype.EntityID, Field: 1}
+)
+
+// newPlan checks the view struct t and the filters against a registry.
+func newPlan(r *registry.Registry, t reflect.Type, filters []Filter) (*plan, error) {
+	schema := r.Schema()
 	if t.Kind() != reflect.Struct {
 		return nil, fmt.Errorf("%v is not a struct of slices", t)
 	}
-	p := &plan{}
+	p := &plan{class: -1}
 	for i := range t.NumField() {
 		f := t.Field(i)
 		c, err := newColumn(schema, f)
@@ -51,7 +65,7 @@ func newPlan(schema *archetype.Schema, t reflect.Type, filters []Filter) (*plan,
 		}
 	}
 	for _, f := range filters {
-		if err := p.addFilter(schema, f); err != nil {
+		if err := p.addFilter(r, f); err != nil {
 			return nil, fmt.Errorf("filter %v: %w", f, err)
 		}
 	}
@@ -67,30 +81,74 @@ func (p *plan) add(t reflect.Type, c column) error {
 		}
 	}
 	p.columns = append(p.columns, c)
-	if c.key != entityKey {
+	if c.isCells() && !c.optional {
 		p.need = p.need.With(c.key.Component)
 	}
 	return nil
 }
 
+// isCells says that the column shows cells of a component.
+func (c *column) isCells() bool { return c.key != entityKey && c.key != indexKey }
+
 // addFilter refuses a contradiction, because a query that can never match is a mistake that
 // would otherwise show as a loop that silently does nothing.
-func (p *plan) addFilter(schema *archetype.Schema, f Filter) error {
-	if f.kind == filterNone {
+func (p *plan) addFilter(r *registry.Registry, f Filter) error {
+	switch f.kind {
+	case filterNone:
 		return errors.New("the zero Filter selects nothing; use With or Without")
+	case filterClass:
+		return p.addClass(r, f)
+	case filterPublished:
+		return p.published(r.Schema())
 	}
-	c, ok := schema.ByType(f.component)
+	c, ok := r.Schema().ByType(f.typ)
 	if !ok {
-		return notRegistered(f.component)
+		return notRegistered(f.typ)
+	}
+	if f.kind == filterChanged {
+		p.changed = append(p.changed, change{c.ID, f.since})
 	}
 	own, other := &p.need, &p.avoid
 	if f.kind == filterWithout {
 		own, other = other, own
+		for i := range p.columns {
+			if p.columns[i].key.Component == c.ID && p.columns[i].optional {
+				return fmt.Errorf("field %s would always be nil", p.columns[i].name)
+			}
+		}
 	}
 	if other.Has(c.ID) {
 		return fmt.Errorf("nothing can match: %s is both required and excluded", c.Name)
 	}
 	*own = own.With(c.ID)
+	return nil
+}
+
+func (p *plan) addClass(r *registry.Registry, f Filter) error {
+	class, ok := f.class(r)
+	switch {
+	case !ok:
+		return fmt.Errorf("class %v: %w", f.typ, registry.ErrNotRegistered)
+	case p.class >= 0 && p.class != class:
+		return errors.New("nothing can match: an entity has one class")
+	}
+	p.class = class
+	return nil
+}
+
+// published says which component keeps snapshots from showing the columns. The filter may stand
+// anywhere among the others: they add no columns.
+func (p *plan) published(schema *archetype.Schema) error {
+	for i := range p.columns {
+		c := &p.columns[i]
+		if !c.isCells() {
+			continue
+		}
+		if comp, ok := schema.ByID(c.key.Component); ok && comp.Tier == archetype.Cold {
+			return fmt.Errorf("field %s: component %s is Cold; register it with InTier(Volatile): %w",
+				c.name, comp.Name, registry.ErrNotPublished)
+		}
+	}
 	return nil
 }
 
@@ -107,10 +165,18 @@ func newColumn(schema *archetype.Schema, f reflect.StructField) (column, error) 
 		return column{}, err
 	}
 	elem := f.Type.Elem()
-	c := column{name: f.Name, offset: f.Offset, size: elem.Size(), read: tag.read}
+	c := column{name: f.Name, offset: f.Offset, size: elem.Size(), read: tag.read, optional: tag.optional}
 	switch {
+	case tag.index && elem != reflect.TypeFor[uint32]():
+		return c, errors.New("cache indices are a []uint32")
+	case tag.index && (tag.path != "" || tag.optional):
+		return c, errors.New("every entity has a cache index: the tag is `ecs:\"index\"` and no more")
+	case tag.index:
+		c.key, c.read = indexKey, true
 	case tag.path != "":
 		c.key, err = splitKey(schema, tag.path, elem)
+	case elem == reflect.TypeFor[handles.Local]() && tag.optional:
+		return c, errors.New("every entity has a handle, it cannot be optional")
 	case elem == reflect.TypeFor[handles.Local]():
 		c.key, c.read = entityKey, true
 	default:
@@ -121,8 +187,8 @@ func newColumn(schema *archetype.Schema, f reflect.StructField) (column, error) 
 
 // tagOptions is a parsed `ecs` tag: at most one path, then options, separated by commas.
 type tagOptions struct {
-	path string // "Component.Field" of a split component
-	read bool
+	path                  string // "Component.Field" of a split component
+	read, optional, index bool
 }
 
 func parseTag(tag string) (tagOptions, error) {
@@ -134,12 +200,14 @@ func parseTag(tag string) (tagOptions, error) {
 		switch word = strings.TrimSpace(word); {
 		case word == "read":
 			o.read = true
-		case word == "index" || word == "optional":
-			return o, fmt.Errorf("tag option %q is not supported yet", word)
+		case word == "optional":
+			o.optional = true
+		case word == "index":
+			o.index = true
 		case strings.Contains(word, ".") && o.path == "":
 			o.path = word
 		default:
-			return o, fmt.Errorf("tag ecs:%q: don't know %q; a tag is \"read\", \"Component.Field\", or both", tag, word)
+			return o, fmt.Errorf("tag ecs:%q: don't know %q; a tag is \"index\", or \"Component.Field\", \"read\" and \"optional\", separated by commas", tag, word)
 		}
 	}
 	return o, nil
@@ -218,6 +286,8 @@ func notRegistered(t reflect.Type) error {
 		return fmt.Errorf("%v is no component, components are held by value: %w", t, registry.ErrNotRegistered)
 	case t.Size() == 0:
 		return fmt.Errorf("%v: %w (as a tag it has no column; ask for it with a filter)", t, registry.ErrNotRegistered)
+	case t == reflect.TypeFor[uint32]():
+		return fmt.Errorf("%v: %w (a column of cache indices has the tag `ecs:\"index\"`)", t, registry.ErrNotRegistered)
 	}
 	return fmt.Errorf("%v: %w", t, registry.ErrNotRegistered)
 }

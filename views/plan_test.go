@@ -85,11 +85,24 @@ func TestNewQueryRefusesWhatNoLoopCouldShow(t *testing.T) {
 			X []float32 `ecs:"Altitude.X,Altitude.Y"`
 		}], says: []string{"field X", "Altitude.Y"}},
 		{name: "index", build: building[struct {
-			At []uint32 `ecs:"index"`
-		}], says: []string{"field At", "not supported yet"}},
-		{name: "optional", build: building[struct {
-			Pos []Position `ecs:"optional"`
-		}], says: []string{"field Pos", "not supported yet"}},
+			At []uint64 `ecs:"index"`
+		}], says: []string{"field At", "[]uint32"}},
+		{name: "optional index", build: building[struct {
+			At []uint32 `ecs:"index,optional"`
+		}], says: []string{"field At", "every entity"}},
+		{name: "two indices", build: building[struct {
+			At  []uint32 `ecs:"index"`
+			Too []uint32 `ecs:"index"`
+		}], says: []string{"field Too", "field At"}},
+		{name: "optional handle", build: building[struct {
+			ID []handles.Local `ecs:"optional"`
+		}], says: []string{"field ID", "every entity"}},
+		{name: "no class", build: building[positions], with: []views.Filter{views.InClass[unknown]()},
+			is: registry.ErrNotRegistered, says: []string{"InClass[views_test.unknown]"}},
+		{name: "cold", build: building[positions], with: []views.Filter{views.Published()},
+			is: registry.ErrNotPublished, says: []string{"field Pos", "Position", "InTier(Volatile)"}},
+		{name: "changed and excluded", build: building[positions],
+			with: []views.Filter{views.Without[Frozen](), views.Changed[Frozen](3)}, says: []string{"Changed[views_test.Frozen](3)", "Frozen"}},
 		{name: "filter unregistered", build: building[positions], with: []views.Filter{views.Without[unknown]()},
 			is: registry.ErrNotRegistered, says: []string{"Without[views_test.unknown]"}},
 		{name: "filter zero", build: building[positions], with: []views.Filter{{}}, says: []string{"zero Filter"}},

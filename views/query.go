@@ -27,6 +27,9 @@ type Query[T any] struct {
 	// any, since all of them are of the version the store has while they look.
 	matched atomic.Pointer[matches]
 	spares  spares[T]
+
+	spreadFrom int // entities that Parallel spreads; set once
+	forks      forks[T]
 }
 
 // NewQuery makes a query from the view struct T and filters. T is a struct of slices:
@@ -35,14 +38,17 @@ type Query[T any] struct {
 //   - []F with the tag `ecs:"Component.Field"` shows one field of a component that was
 //     registered with registry.Split
 //   - []handles.Local shows the entities' handles, to be read only
+//   - []uint32 with the tag `ecs:"index"` shows their cache indices, to be read only
 //
-// `ecs:"read"` on a column declares that no loop writes it. A struct without fields is fine:
-// filters alone make a query for Count, and Runs then yields once a run, with nothing in it.
+// `ecs:"read"` on a column declares that no loop writes it, so that it does not count as changed.
+// `ecs:"optional"` shows it where there is one: elsewhere the slice is nil. A struct without fields
+// is fine: filters alone make a query for Count, and Runs then yields once a run, with nothing in it.
 //
-// Errors: registry.ErrNotRegistered for a component that the registry doesn't know, with its
-// type; registry.ErrSplit for a whole column of a split component; otherwise an error that
-// names the field or filter at fault: something else than an exported slice, a tag component
-// (it has no column: use With), a column shown twice, a component both required and excluded.
+// Errors: registry.ErrNotRegistered for a component or class that the registry doesn't know, with
+// its type; registry.ErrSplit for a whole column of a split component; registry.ErrNotPublished
+// if Published finds a Cold column; otherwise an error that names the field or filter at fault:
+// something else than an exported slice, a tag component (it has no column: use With), a column shown
+// twice, a component both required and excluded.
 //
 // Concurrency: any goroutine; never waits for Logic. Allocates: yes, once a query.
 func NewQuery[T any](r *registry.Registry, filters ...Filter) (*Query[T], error) {
@@ -50,18 +56,18 @@ func NewQuery[T any](r *registry.Registry, filters ...Filter) (*Query[T], error)
 	if r == nil {
 		return nil, fmt.Errorf("views: query %v: no registry", t)
 	}
-	p, err := newPlan(r.Schema(), t, filters)
+	p, err := newPlan(r, t, filters)
 	if err != nil {
 		return nil, fmt.Errorf("views: query %v: %w", t, err)
 	}
-	return &Query[T]{reg: r, plan: p}, nil
+	return &Query[T]{reg: r, plan: p, spreadFrom: spreadFrom}, nil
 }
 
 // Runs yields every maximal run of live entities that match, archetype by archetype in order
 // of creation and in slot order: slices of equal length, in one struct that is reused from run
 // to run. Inactive and dead entities are in none; whether a slot lives is looked up when its
 // run is about to be yielded. An entity spawned, or changed so that it matches, during the
-// loop is not in it.
+// loop is not in it. A run ends with its chunk.
 //
 // The slices are the storage itself. They are valid until the window or frame ends, and what
 // is written to them is written to the entities. The struct is valid until the next run.
@@ -74,39 +80,68 @@ func NewQuery[T any](r *registry.Registry, filters ...Filter) (*Query[T], error)
 func (q *Query[T]) Runs(a registry.Access) iter.Seq[*T] {
 	// Small enough to be inlined into the caller's range statement: the closure then stays on
 	// the stack, and the loop's body is called directly.
-	return func(yield func(*T) bool) { q.run(a, yield) }
+	return func(yield func(*T) bool) { q.run(a, 0, yield) }
 }
 
-// run is the loop behind Runs. Everything it took is given back by one deferred call, however
-// the body ends.
-func (q *Query[T]) run(a registry.Access, yield func(*T) bool) {
+// RunsSince is Runs over the chunks in which entities came, went, moved or were switched, or a
+// column of the query was or may have been written, after a frame; with 0 those that were ever
+// written. What is written in a frame carries its number, what is written between two frames that
+// of the later one. So a loop that is to miss nothing passes the frame before the one it last ran
+// in: what came later in that frame is then seen, and what came before is seen twice.
+//
+// Panics: as Runs.
+//
+// Concurrency: as Runs. Allocates: as Runs.
+func (q *Query[T]) RunsSince(a registry.Access, frame uint64) iter.Seq[*T] {
+	return func(yield func(*T) bool) { q.run(a, frame, yield) }
+}
+
+// run is the loop behind Runs and RunsSince. Everything it took is given back by one deferred
+// call, however the body ends.
+func (q *Query[T]) run(a registry.Access, frame uint64, yield func(*T) bool) {
 	store := registry.Iterate(a)
 	t, place := q.spares.take()
 	defer finish(a, t, place)
 	list := q.matching(a, store)
 
 	for i := range list {
-		arch, fills := list[i].arch, list[i].fills
+		m := &list[i]
+		m.begin(unsafe.Pointer(t))
 		// The chunk list, and each chunk's bounds, are read again after every yield: the body
 		// may hold a window, and even Reset is among the things it can do with it.
-		for j := 0; j < len(arch.Chunks()); j++ {
-			c := arch.Chunks()[j]
-			for from := 0; from < c.Allocated(); {
-				lo, hi := nextRun(c.Active(), from, c.Allocated())
-				if lo == hi {
-					break
-				}
-				if check.Enabled && (lo < from || hi <= lo || hi > c.Allocated()) {
-					check.Failf("views: run %d to %d of chunk %d of %s, from slot %d, allocated %d", lo, hi, j, arch, from, c.Allocated())
-				}
-				show(unsafe.Pointer(t), fills, c, lo, hi-lo)
-				if !yield(t) {
-					return
-				}
-				from = hi
+		for j := 0; j < len(m.arch.Chunks()); j++ {
+			c := m.arch.Chunks()[j]
+			if frame != 0 && !m.changedAfter(c, frame) || len(m.changed) != 0 && !m.shows(c) {
+				continue
+			}
+			if !eachRun(m, c, t, yield) {
+				return
 			}
 		}
 	}
+}
+
+// eachRun yields the runs of a chunk; false if the body wants no more.
+func eachRun[T any](m *match, c *archetype.Chunk, t *T, yield func(*T) bool) bool {
+	for from, marked := 0, false; from < c.Allocated(); {
+		lo, hi := nextRun(c.Active(), from, c.Allocated())
+		if lo == hi {
+			break
+		}
+		if check.Enabled && (lo < from || hi <= lo || hi > c.Allocated()) {
+			check.Failf("views: run %d to %d of a chunk of %s, from slot %d, allocated %d", lo, hi, m.arch, from, c.Allocated())
+		}
+		if !marked {
+			m.mark(c)
+			marked = true
+		}
+		m.show(unsafe.Pointer(t), c, lo, hi-lo)
+		if !yield(t) {
+			return false
+		}
+		from = hi
+	}
+	return true
 }
 
 func finish[T any](a registry.Access, t *T, place *spare[T]) {
@@ -124,9 +159,36 @@ func (q *Query[T]) Count(a registry.Access) int {
 	store := registry.Iterate(a)
 	defer registry.Finish(a)
 	n := 0
-	for _, m := range q.matching(a, store) {
-		for _, c := range m.arch.Chunks() {
-			n += countLive(c.Active(), c.Allocated())
+	list := q.matching(a, store)
+	for i := range list {
+		for _, c := range list[i].arch.Chunks() {
+			if list[i].shows(c) {
+				n += countLive(c.Active(), c.Allocated())
+			}
+		}
+	}
+	return n
+}
+
+// DestroyAll destroys the entities that match, those that Runs would show, and says how many that
+// were. Their children, which die with them, are not counted, unless they match and are met first.
+//
+// Panics: as Runs.
+//
+// Concurrency: window holder; never waits. Allocates: no, but for the undo log's growth.
+func (q *Query[T]) DestroyAll(w *registry.Window) int {
+	store := registry.Iterate(w)
+	defer registry.Finish(w)
+	n := 0
+	list := q.matching(w, store)
+	for i := range list {
+		for _, c := range list[i].arch.Chunks() {
+			if !list[i].shows(c) {
+				continue
+			}
+			for lo, hi := nextRun(c.Active(), 0, c.Allocated()); lo < hi; lo, hi = nextRun(c.Active(), hi, c.Allocated()) {
+				n += w.DestroyBatch(c.Entities()[lo:hi])
+			}
 		}
 	}
 	return n

@@ -75,11 +75,29 @@ func countLive(words []uint64, n int) int {
 //     lo+n <= Allocated <= slots of the chunk, so the n elements are inside the column.
 //
 // The capacity ends the slice: append never writes a neighbour.
-func show(t unsafe.Pointer, fills []fill, c *archetype.Chunk, lo, n int) {
-	for i := range fills {
-		f := &fills[i]
+func (m *match) show(t unsafe.Pointer, c *archetype.Chunk, lo, n int) {
+	for i := range m.fills {
+		f := &m.fills[i]
 		first := unsafe.Add(c.Column(f.slot), uintptr(lo)*f.size)
 		*(*sliceHeader)(unsafe.Add(t, f.offset)) = sliceHeader{first, n, n}
+	}
+	if m.index >= 0 {
+		m.showIndices(t, c, lo, n)
+	}
+}
+
+// showIndices points the slice of cache indices to the part of the store's table that has them;
+// sound as show is.
+func (m *match) showIndices(t unsafe.Pointer, c *archetype.Chunk, lo, n int) {
+	from := c.Base() + uint32(lo)
+	to := from + uint32(n)
+	*(*[]uint32)(unsafe.Add(t, m.index)) = m.arch.Store().Indices(to)[from:to:to]
+}
+
+// begin empties the slices that this archetype does not fill, after another one that did.
+func (m *match) begin(t unsafe.Pointer) {
+	for _, offset := range m.absent {
+		*(*sliceHeader)(unsafe.Add(t, offset)) = sliceHeader{}
 	}
 }
 

@@ -20,8 +20,9 @@ type spares[T any] [spareCount]spare[T]
 
 // spare is the place of one struct.
 type spare[T any] struct {
-	busy atomic.Bool
-	view *T // owned by whoever set busy; nil until first needed
+	busy  atomic.Bool
+	view  *T     // owned by whoever set busy; nil until first needed
+	spans []span // likewise
 }
 
 // take hands out a struct and the place it belongs to, nil if all places are busy.

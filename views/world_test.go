@@ -1,6 +1,7 @@
 package views_test
 
 import (
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -45,7 +46,14 @@ type ids struct{ ID []handles.Local }
 // world is a registry with the two ways into it that a loop knows: a window and a frame.
 type world struct {
 	*registry.Registry
-	tb testing.TB
+	tb tester
+}
+
+// tester is what a test and a step of a model have in common.
+type tester interface {
+	require.TestingT
+	Helper()
+	Error(...any)
 }
 
 func newWorld(tb testing.TB) *world {
@@ -63,7 +71,7 @@ func newWorld(tb testing.TB) *world {
 	return &world{r, tb}
 }
 
-func registered[C any](tb testing.TB, r *registry.Registry, o ...registry.ComponentOption) archetype.ComponentID {
+func registered[C any](tb tester, r *registry.Registry, o ...registry.ComponentOption) archetype.ComponentID {
 	tb.Helper()
 	id, err := registry.RegisterComponent[C](r, o...)
 	require.NoError(tb, err)
@@ -97,7 +105,13 @@ func (w *world) window(fn func(*registry.Window)) {
 // after it.
 func (w *world) frame(fn func(*registry.Frame)) {
 	w.tb.Helper()
-	core, err := w.Attach(registry.Hooks{OnError: func(err error) { w.tb.Error(err) }})
+	w.frameWith(1, fn)
+}
+
+// frameWith is frame in an engine with some workers.
+func (w *world) frameWith(workers int, fn func(*registry.Frame)) {
+	w.tb.Helper()
+	core, err := w.Attach(registry.Hooks{OnError: func(err error) { w.tb.Error(err) }, Workers: workers, Spread: spread})
 	require.NoError(w.tb, err)
 	defer core.Detach()
 	require.NoError(w.tb, core.Enter(false))
@@ -117,6 +131,17 @@ func (w *world) frame(fn func(*registry.Frame)) {
 	core.RunWishes()
 	core.CloseWindow()
 	core.Deliver()
+	core.EndFrame()
+}
+
+// spread is what an engine does for a parallel loop.
+func spread(n int, run func(worker int)) {
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	for i := 1; i < n; i++ {
+		wg.Go(func() { run(i) })
+	}
+	run(0)
 }
 
 // both runs a test once in a window and once in a frame.
