@@ -4,8 +4,9 @@ package wide
 
 import "simd/archsimd"
 
-// The bodies for AVX-512: as those for AVX2, with twice as many elements at once. They are
-// worth up to 2 times while the data is in the first-level cache, nothing beyond it.
+// The bodies for AVX-512: as those for AVX2, with twice as many elements at once. Over 1k
+// elements they are 1.4 to 1.8 times as fast, over 16k Scale and Clamp 1.4 times and Axpy and Add
+// no faster, over 1M hardly at all. They go by single vectors, for four a turn gain little here.
 
 func axpyF32x16(y []float32, a float32, x []float32) int {
 	y, x = y[:len(y):len(y)], x[:len(y):len(y)]
