@@ -158,6 +158,7 @@ func (s *Store) Rebase(c *Chunk) {
 	}
 	s.leave(c)
 	c.base = uint32(base)
+	c.touched = *c.now
 	s.enter(c)
 	s.cache.give(old, slots)
 	s.cacheCap.Store(uint32(s.cache.high()))

@@ -26,10 +26,12 @@ const batchMoves = 256
 func (c *Compactor) Run(w *registry.Window) (Report, error) {
 	began := time.Now()
 	var rep Report
+	if r, err := registry.Opened(w); err != nil {
+		return rep, err
+	} else if r != c.r {
+		return rep, errForeign
+	}
 	err := registry.Relocate(w, func(m *registry.Relocation) error {
-		if w.Registry() != c.r {
-			return errForeign
-		}
 		before := bytesOf(m.Store())
 		c.spent = 0
 		c.compactSlots(m, &rep)
@@ -137,7 +139,7 @@ func (c *Compactor) carryOut(m *registry.Relocation, a *archetype.Archetype, rep
 		}
 		rep.Left++
 	}
-	clear(c.moves)
+	clear(c.moves[:cap(c.moves)])
 }
 
 // repackChunks empties the newest blocks of archetypes into vacant places of older ones. No cache
@@ -182,9 +184,12 @@ func (c *Compactor) lowerChunks(m *registry.Relocation, rep *Report) {
 			rep.Left += n
 			return
 		}
-		m.MoveChunk(ch)
-		c.moved[ch] = true
-		c.spent += n
-		rep.Moved += n
+		if n, ok := m.MoveChunk(ch); ok {
+			c.moved[ch] = true
+			c.spent += n
+			rep.Moved += n
+			continue
+		}
+		return // somebody in it was destroyed just now
 	}
 }

@@ -107,6 +107,20 @@ var callbackKinds = map[string]func(w *world, fn func()){
 		var once sync.Once
 		_, _ = w.e.AddSystem(logic.Physics, "calls", func(*logic.Frame) { once.Do(fn) })
 	},
+	"worker": func(w *world, fn func()) {
+		called := make(chan struct{})
+		var once sync.Once
+		_, _ = w.e.AddSystem(logic.Physics, "forks", func(f *logic.Frame) {
+			alone := registry.Workers(f) == 1
+			fork(f.Frame, 2, func(_ *registry.Frame, worker, _ int) {
+				if worker == 0 && !alone {
+					<-called // so that it is another one's goroutine that calls
+					return
+				}
+				once.Do(func() { close(called); fn() })
+			})
+		})
+	},
 	"Frame.Defer": func(w *world, fn func()) {
 		var once sync.Once
 		_, _ = w.e.AddSystem(logic.Physics, "defers", func(f *logic.Frame) {
@@ -144,7 +158,7 @@ func waitingForYourself(t *testing.T) {
 		"Run":        func(w *world) error { return w.e.Run(background()) },
 		"Shutdown":   func(w *world) error { return w.e.Shutdown(background()) },
 	}
-	for _, kind := range []string{"Spawn", "SpawnBatch", "Defer", "Enqueue", "system", "Frame.Defer", "observer", "OnError"} {
+	for _, kind := range []string{"Spawn", "SpawnBatch", "Defer", "Enqueue", "system", "worker", "Frame.Defer", "observer", "OnError"} {
 		for name, call := range calls {
 			t.Run(kind+"/"+name, func(t *testing.T) {
 				w := newWorld(t, fast)

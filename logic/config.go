@@ -11,7 +11,7 @@ import (
 // Config says how an engine runs. The zero value works.
 type Config struct {
 	Rate         int           // frames a second; 0 means 60
-	Workers      int           // goroutines that share a parallel loop, Logic among them; 0 means GOMAXPROCS
+	Workers      int           // goroutines that share a parallel loop, Logic's among them; 1: loops stay on Logic; 0 means GOMAXPROCS. At most 1024
 	WindowBudget time.Duration // window time after which no more operations begin in a frame; 0 means 1 ms. Amid many short ones it may be noticed three late
 	QueueSize    int           // operations that may wait before ErrQueueFull; 0 means 65536
 	Watchdog     time.Duration // a callback longer than this is reported; 0 means 1 s
@@ -44,6 +44,7 @@ const (
 
 	maxRate      = int(time.Second) // a frame a nanosecond: the schedule counts in these
 	maxQueueSize = 1 << 30          // an int on any machine, and far less than gauge can count
+	maxWorkers   = 1 << 10          // each has buffers of its own
 )
 
 // complete checks c and fills in what it leaves open, for a registry whose temporal ring is
@@ -70,6 +71,8 @@ func (c Config) complete(ringFrames int) (Config, error) {
 		return c, fmt.Errorf("logic: Config.Defrag.Above %v is not between 0 and 1", c.Defrag.Above)
 	case c.Rate > maxRate:
 		return c, fmt.Errorf("logic: Config.Rate %d is above %d", c.Rate, maxRate)
+	case c.Workers > maxWorkers:
+		return c, fmt.Errorf("logic: Config.Workers %d is above %d", c.Workers, maxWorkers)
 	case c.QueueSize > maxQueueSize:
 		return c, fmt.Errorf("logic: Config.QueueSize %d is above %d", c.QueueSize, maxQueueSize)
 	case c.SyncTest != 0:
@@ -79,7 +82,7 @@ func (c Config) complete(ringFrames int) (Config, error) {
 			c.LocalWindow, ringFrames)
 	}
 	fill(&c.Rate, defaultRate)
-	fill(&c.Workers, runtime.GOMAXPROCS(0))
+	fill(&c.Workers, min(runtime.GOMAXPROCS(0), maxWorkers))
 	fill(&c.WindowBudget, defaultBudget)
 	fill(&c.QueueSize, defaultQueueSize)
 	fill(&c.Watchdog, defaultWatchdog)

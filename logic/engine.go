@@ -91,7 +91,6 @@ func New(r *registry.Registry, c Config) (*Engine, error) {
 	e.watch.limit = int64(c.Watchdog)
 	e.peerTable.members = make(map[uint32]*peer)
 	e.inner = e.runInner
-	e.workers.init(c.Workers)
 	if e.core, err = r.Attach(registry.Hooks{OnError: e.report, Workers: c.Workers, Spread: e.workers.spread}); err != nil {
 		return nil, fmt.Errorf("logic: %w", err)
 	}

@@ -1,8 +1,6 @@
 package registry
 
 import (
-	"runtime/debug"
-
 	"github.com/airlock-ecs/airlock/archetype"
 	"github.com/airlock-ecs/airlock/internal/caller"
 )
@@ -27,7 +25,7 @@ func (r *Registry) callback(fn func(*Window) error) (err error) {
 func (r *Registry) callbackRecover(where string, fn func(*Window) error) (err error) {
 	defer func() {
 		if v := recover(); v != nil {
-			err = &PanicError{Value: v, Stack: debug.Stack(), Where: where, Frame: r.frame.Load()}
+			err = newPanicError(where, v, r.frame.Load())
 		}
 	}()
 	return r.callback(fn)

@@ -101,18 +101,17 @@ func (m *Relocation) MoveSlots(a *archetype.Archetype, moves []archetype.SlotMov
 	// Words first: who is destroyed meanwhile does not move.
 	for i := range moves {
 		mv := &moves[i]
+		a.TakeSlot(mv.To, mv.ToSlot) // also for who stays: the next fresh slot comes after this one
 		h := mv.From.Entities()[mv.FromSlot]
 		place := mv.To.Base() + mv.ToSlot
 		if !r.locals.Move(h, place) {
 			if !r.late() {
+				a.Reclaim(mv.To, mv.ToSlot)
 				continue
 			}
 			r.locals.SetPlace(h, place) // dead from the next window on, and until then like any other
 		}
 		m.moves, m.hs, m.placed = append(m.moves, *mv), append(m.hs, h), append(m.placed, place)
-	}
-	for i := range m.moves {
-		a.TakeSlot(m.moves[i].To, m.moves[i].ToSlot)
 	}
 	a.CopySlots(m.moves)
 	for i := range m.moves {

@@ -51,6 +51,7 @@ func (c *Core) Enter(run bool) error {
 	if err := c.r.acquire(); err != nil {
 		return err
 	}
+	c.r.lender = &c.hooks
 	c.r.running.Store(run)
 	return nil
 }
@@ -60,6 +61,7 @@ func (c *Core) Enter(run bool) error {
 // Concurrency: the goroutine that entered, or one after it. Allocates: no.
 func (c *Core) Leave() {
 	c.r.running.Store(false)
+	c.r.lender = nil
 	c.r.release()
 }
 

@@ -127,7 +127,7 @@ func (w *Window) DestroyBatch(hs []handles.Local) int {
 }
 
 // Destroy makes a tombstone of an entity at once, and of its children: no run that is
-// yielded after it has them. In a parallel loop, children die when the loop ends.
+// yielded after it has them. In a parallel loop of a frame, children die when the loop ends.
 //
 // Errors: ErrStale if h was destroyed before, ErrInvalidHandle if it was never issued;
 // ErrExpired.
@@ -137,7 +137,7 @@ func (f *Frame) Destroy(h handles.Local) error {
 	if err != nil {
 		return err
 	}
-	if f.work != nil {
+	if f.work != nil && !r.inCallback { // a part of a window's loop is the holder's: it can be undone at once, too
 		return f.work.kill(r, h)
 	}
 	r.wishMu.Lock()
@@ -168,17 +168,12 @@ func (r *Registry) killOne(h handles.Local) bool {
 	} else {
 		r.addDeath(h, handles.NoPlace, r.causeIndex())
 	}
-	r.noteDeath()
-	return true
-}
-
-// noteDeath notes, while a callback runs, that it has caused the last death.
-func (r *Registry) noteDeath() {
 	if r.run == runDeaths {
 		r.undo[len(r.undo)-1].slot++
 	} else if r.inCallback {
 		r.logDeath()
 	}
+	return true
 }
 
 // tombstone takes a dead entity out of the world. Its cells, the entity cell too, stay until

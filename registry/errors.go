@@ -3,6 +3,7 @@ package registry
 import (
 	"errors"
 	"fmt"
+	"runtime/debug"
 
 	"github.com/airlock-ecs/airlock/archetype"
 )
@@ -53,6 +54,20 @@ type PanicError struct {
 	Stack []byte // the goroutine's stack at the panic; nil after runtime.Goexit
 	Where string // the system, observer or operation
 	Frame uint64 // the frame it happened in
+}
+
+// newPanicError makes one of a recovered value, nil for an exit, in the deferred function that
+// recovered it. What Fork panics with has the value and the stack that are wanted already.
+func newPanicError(where string, value any, frame uint64) *PanicError {
+	err := &PanicError{Value: value, Where: where, Frame: frame}
+	if inner, ok := value.(*PanicError); ok {
+		err.Value, err.Stack = inner.Value, inner.Stack
+	} else if value == nil {
+		err.Value = ErrGoexit
+	} else {
+		err.Stack = debug.Stack()
+	}
+	return err
 }
 
 // Error says where it happened and what was thrown; the stack stays in Stack.

@@ -2,7 +2,6 @@ package registry
 
 import (
 	"errors"
-	"runtime/debug"
 
 	"github.com/airlock-ecs/airlock/archetype"
 	"github.com/airlock-ecs/airlock/handles"
@@ -219,7 +218,7 @@ func (r *Registry) tellObserver(o *Observer, f *Frame, batch []Event) {
 
 // panicError wraps a recovered value; called in the deferred function that recovered it.
 func (r *Registry) panicError(where string, v any) error {
-	return &PanicError{Value: v, Stack: debug.Stack(), Where: where, Frame: r.frame.Load()}
+	return newPanicError(where, v, r.frame.Load())
 }
 
 // report hands a failure to the engine, or keeps it for Update's answer. Owner only.

@@ -3,21 +3,19 @@ package registry
 import (
 	"cmp"
 	"math/rand/v2"
-	"runtime/debug"
 	"slices"
 	"sync"
 	"sync/atomic"
 
 	"github.com/airlock-ecs/airlock/handles"
-	"github.com/airlock-ecs/airlock/internal/caller"
 )
 
 // Task is work in parts for Fork.
 type Task interface {
-	// Part does one part, with a frame of its own. Parts of one worker come one after another, with
-	// the same worker number, which is below Workers.
+	// Part does one part, with a frame that is for it and its goroutine alone. Parts of one worker
+	// come one after another, with the same worker number, which is below Workers.
 	//
-	// Concurrency: several workers at once, with different parts.
+	// Concurrency: several workers at once, with different parts. Allocates: as the task.
 	Part(f *Frame, worker, part int)
 }
 
@@ -26,104 +24,105 @@ type Task interface {
 // Panics: ErrExpired; ErrNotPublished on a snapshot.
 // Concurrency: as the token. Allocates: no.
 func Workers(a Access) int {
-	r := mustOpen(a)
-	if t := a.tokenOf(); t.kind != frameToken || t.work != nil {
-		return 1
-	}
-	if c := r.engine.Load(); c != nil && c.hooks.Spread != nil {
-		return max(1, c.hooks.Workers)
+	if h := lent(mustOpen(a), a); h != nil {
+		return h.Workers
 	}
 	return 1
+}
+
+// lent is the hooks of the engine whose frame a is, if it lends goroutines. A window has one holder,
+// a part its own worker, and Update, in whose time an engine may come or go, no engine.
+func lent(r *Registry, a Access) *Hooks {
+	if t := a.tokenOf(); t.kind != frameToken || t.work != nil {
+		return nil
+	}
+	if h := r.lender; h != nil && h.Spread != nil && h.Workers > 1 {
+		return h
+	}
+	return nil
 }
 
 // Fork has the workers of the engine do all parts of a task, 0 up to parts, and returns when all
 // are done. If spread is false, or a is not the frame of a system or observer, the caller does them
 // alone, in order. Parts get frames of their own, which end with Fork, so that what comes out is the
-// same either way: what parts put off is merged in the order of the parts, what they destroy in the
-// order of slots, and Frame.Rand depends on the part alone. In a deterministic registry a part
-// that takes a handle waits until those before it are done.
+// same either way: what parts put off is merged in the order of the parts, what they destroy, in a
+// frame, in the order of slots, children with it, and Frame.Rand depends on the part alone. In a deterministic
+// registry, and with a temporal ring, a part that takes a handle waits until those before it are done.
+// A Fork inside a part is done by its worker, with the part's frame.
 //
 // A part that panics or exits does not stop the others. The first of them in the order of the parts
-// panics on from here, with a *PanicError that has its stack.
+// panics on from here, with a *PanicError that has its value and its stack; an exit of the calling
+// goroutine goes on.
 //
 // Panics: ErrExpired; ErrNotPublished on a snapshot.
-// Concurrency: as the token. Allocates: no, but for growth.
+// Concurrency: as the token. Allocates: no, as testing.AllocsPerRun counts, but for growth.
 func Fork(a Access, t Task, parts int, spread bool) {
 	r := mustOpen(a)
-	if k := a.tokenOf().work; k != nil { // inside a part: it keeps its place in the order
-		for part := range parts {
-			t.Part(k.frame, 0, part)
-		}
+	if k := a.tokenOf().work; k != nil {
+		forkInside(k.frame, t, parts)
 		return
 	}
-	workers := 1
-	if spread {
-		workers = min(Workers(a), max(parts, 1))
+	workers, hooks := 1, lent(r, a)
+	if spread && hooks != nil {
+		workers = min(hooks.Workers, max(parts, 1))
 	}
 	fk := &r.fork
 	if !fk.busy.CompareAndSwap(false, true) {
 		// Another goroutine of the same system is inside, or a part goes on with its system's frame.
 		fk, workers = new(fork), 1
 	}
+	if a.tokenOf().kind == windowToken { // loops of the parts have frames, which do not count as open loops
+		Iterate(a)
+		defer Finish(a)
+	}
 	fk.begin(r, t, parts, workers)
 	joined := false
-	defer func() {
-		err := fk.end()
-		if joined && err != nil { // otherwise the caller's goroutine exits
-			panic(err)
-		}
-	}()
+	defer func() { goOn(fk.end(), !joined) }()
 	if workers == 1 {
-		fk.work(0)
+		fk.work(fk.workers[0])
 	} else {
-		r.engine.Load().hooks.Spread(workers, fk.runWorker)
+		hooks.Spread(workers, fk.runWorker)
 	}
 	joined = true
 }
 
+// goOn has the first failure of a Fork go on in its caller: as a panic, unless it is an exit and so
+// is how the caller's goroutine leaves.
+func goOn(first *PanicError, exiting bool) {
+	if first != nil && !(exiting && first.Value == ErrGoexit) {
+		panic(first)
+	}
+}
+
 // fork is a Fork in progress. A registry keeps one, for its buffers.
 //
-// What workers write is either a worker's own (forkWorker), or an element of pieces that only the
-// worker of that part writes, or guarded by mu. All of it is prepared before the workers start and
-// read after they have been joined, which are the happens-before edges.
+// What workers write is a worker's own (forkWorker), or an element of pieces that only the worker of
+// that part writes, or guarded by mu. All of it is prepared before the workers start and read after
+// they have been joined, which are the happens-before edges.
 type fork struct {
 	busy      atomic.Bool
 	r         *Registry
 	task      Task
 	parts     int
+	number    uint64       // of the Fork in its frame
 	inOrder   bool         // parts take handles in their order
 	next      atomic.Int64 // the next part to hand out
 	workers   []*forkWorker
 	working   int // how many of them
 	pieces    []piece
-	deaths    []forkDeath
-	runWorker func(worker int)
+	deaths    []forkDeath      // buffer of end
+	runWorker func(worker int) // made once
 
-	mu       sync.Mutex // guards what follows; leaf lock
-	turn     *sync.Cond // of mu: lowest has risen
-	lowest   int        // all parts below are done
-	done     []bool     // by part, if inOrder
-	failure  *PanicError
-	failedAt int // part
+	mu      sync.Mutex // guards what follows; leaf lock
+	turn    *sync.Cond // of mu: lowest has risen
+	lowest  int        // all parts below are done; kept if inOrder
+	done    []bool     // by part, if inOrder
+	failure failure
 }
 
-// forkWorker is what one worker has for itself.
-type forkWorker struct {
-	fork   *fork
-	number int
-	part   int
-	frame  *Frame
-	wishes []wish
-	deaths []forkDeath
-	seeded bool // random draws for this part
-	pcg    *rand.PCG
-	random *rand.Rand
-	run    func() // made once
-	_      [64]byte
-}
-
-// piece is the wishes of a part: those of a worker from one place to another.
-type piece struct{ worker, from, to int32 }
+// piece is what a part has left in the lists of its worker: wishes and deaths from one place to
+// another.
+type piece struct{ worker, wish, wishEnd, death, deathEnd int32 }
 
 // forkDeath is an entity, or a reservation, that a part has destroyed. Its handle is dead and its bit
 // clear, all else is done at the join.
@@ -131,6 +130,20 @@ type forkDeath struct {
 	h      handles.Local
 	place  uint32
 	active bool
+}
+
+// failure is the first part that failed, in the order of the parts.
+type failure struct {
+	err  *PanicError
+	part int
+}
+
+// note keeps the failure of a part if it is the first; a nil value is an exit. It is to be called in the
+// deferred function that recovered the value.
+func (f *failure) note(r *Registry, part int, value any) {
+	if f.err == nil || part < f.part {
+		f.err, f.part = newPanicError("part of a parallel loop", value, r.frame.Load()), part
+	}
 }
 
 // begin prepares everything for the workers.
@@ -142,21 +155,22 @@ func (fk *fork) begin(r *Registry, t Task, parts, workers int) {
 	fk.r, fk.task, fk.parts, fk.working = r, t, parts, workers
 	fk.inOrder = workers > 1 && r.late()
 	fk.next.Store(0)
-	fk.lowest, fk.failure = 0, nil
+	fk.lowest = 0
 	fk.pieces = slices.Grow(fk.pieces[:0], parts)[:parts]
 	clear(fk.pieces)
 	if fk.inOrder {
 		fk.done = slices.Grow(fk.done[:0], parts)[:parts]
 		clear(fk.done)
 	}
-	r.wishMu.Lock()
+	r.wishMu.Lock() // for goroutines of one system that fork side by side
 	defer r.wishMu.Unlock()
 	r.forks++
+	fk.number = r.forks
 	for i := range workers {
 		if i == len(fk.workers) {
 			k := &forkWorker{fork: fk, number: i, pcg: rand.NewPCG(0, 0)}
 			k.random = rand.New(k.pcg)
-			k.run = func() { fk.work(k.number) }
+			k.run = func() { fk.work(k) }
 			fk.workers = append(fk.workers, k)
 		}
 		k := fk.workers[i]
@@ -165,45 +179,46 @@ func (fk *fork) begin(r *Registry, t Task, parts, workers int) {
 	}
 }
 
-// start runs a worker on a goroutine of its own, marked as one inside the registry. The first worker
-// is on the goroutine of the system, which is marked already.
-func (k *forkWorker) start() {
-	if k.number == 0 {
-		k.run()
-		return
-	}
-	caller.Within(k.fork.r.id, k.run)
-}
-
-// work does parts until none is left.
-func (fk *fork) work(worker int) {
+// work does parts until none is left. If a part ends the goroutine, the rest of its worker's work is
+// done on the way out.
+func (fk *fork) work(k *forkWorker) {
+	whole := false
+	defer func() {
+		if !whole {
+			fk.work(k)
+		}
+	}()
 	for {
 		part := int(fk.next.Add(1)) - 1
 		if part >= fk.parts {
-			return
+			break
 		}
-		fk.do(fk.workers[worker], part)
+		fk.do(k, part)
 	}
+	whole = true
 }
 
-// do does one part. If that ends the goroutine, the rest of its work is done on the way out.
+// do does one part.
 func (fk *fork) do(k *forkWorker, part int) {
 	k.part, k.seeded = part, false
-	from, returned := len(k.wishes), false
+	p := piece{worker: int32(k.number), wish: int32(len(k.wishes)), death: int32(len(k.deaths))}
+	returned := false
 	defer func() {
-		fk.pieces[part] = piece{int32(k.number), int32(from), int32(len(k.wishes))}
+		p.wishEnd, p.deathEnd = int32(len(k.wishes)), int32(len(k.deaths))
+		fk.pieces[part] = p
+		if !returned {
+			fk.fail(part, recover())
+		}
 		fk.finished(part)
-		if returned {
-			return
-		}
-		value := recover()
-		fk.fail(part, value)
-		if value == nil {
-			fk.work(k.number)
-		}
 	}()
 	fk.task.Part(k.frame, k.number, part)
 	returned = true
+}
+
+func (fk *fork) fail(part int, value any) {
+	fk.mu.Lock()
+	defer fk.mu.Unlock()
+	fk.failure.note(fk.r, part, value)
 }
 
 // finished lets the parts behind this one take handles.
@@ -214,97 +229,65 @@ func (fk *fork) finished(part int) {
 	fk.mu.Lock()
 	defer fk.mu.Unlock()
 	fk.done[part] = true
+	was := fk.lowest
 	for fk.lowest < fk.parts && fk.done[fk.lowest] {
 		fk.lowest++
 	}
-	fk.turn.Broadcast()
+	if fk.lowest != was {
+		fk.turn.Broadcast()
+	}
 }
 
 // await waits until all parts before the worker's are done, if handles have to be taken in order.
 // Parts are handed out in order, so the lowest that is not done is being done, and never waits.
-func (k *forkWorker) await() {
-	fk := k.fork
+func (fk *fork) await(part int) {
 	if !fk.inOrder {
 		return
 	}
 	fk.mu.Lock()
 	defer fk.mu.Unlock()
-	for fk.lowest != k.part {
+	for fk.lowest != part {
 		fk.turn.Wait()
 	}
 }
 
-// fail keeps the first failure in the order of the parts; a nil value is an exit.
-func (fk *fork) fail(part int, value any) {
-	err := &PanicError{Value: value, Where: "part of a parallel loop", Frame: fk.r.frame.Load()}
-	if inner, ok := value.(*PanicError); ok {
-		err = inner
-	} else if value == nil {
-		err.Value = ErrGoexit
-	} else {
-		err.Stack = debug.Stack()
-	}
-	fk.mu.Lock()
-	defer fk.mu.Unlock()
-	if fk.failure == nil || part < fk.failedAt {
-		fk.failure, fk.failedAt = err, part
-	}
-}
-
 // end ends the frames of the parts, merges what they did and says what failed first.
-func (fk *fork) end() error {
+func (fk *fork) end() *PanicError {
 	r := fk.r
-	r.wishMu.Lock()
+	r.wishMu.Lock() // as in begin
 	defer r.wishMu.Unlock()
 	for _, p := range fk.pieces {
-		r.wishes = append(r.wishes, fk.workers[p.worker].wishes[p.from:p.to]...)
+		k := fk.workers[p.worker]
+		r.wishes = append(r.wishes, k.wishes[p.wish:p.wishEnd]...)
+		fk.deaths = append(fk.deaths, k.deaths[p.death:p.deathEnd]...)
 	}
 	for _, k := range fk.workers[:fk.working] {
-		k.frame.closed.Store(true)
-		k.frame = nil
-		fk.deaths = append(fk.deaths, k.deaths...)
-		clear(k.wishes)
-		k.wishes, k.deaths = k.wishes[:0], k.deaths[:0]
+		k.rest()
 	}
-	// By slot: which of two workers has destroyed an entity must not matter.
-	slices.SortFunc(fk.deaths, func(a, b forkDeath) int {
-		return cmp.Or(cmp.Compare(a.place, b.place), cmp.Compare(a.h, b.h))
-	})
+	// By slot, for which of two parts has destroyed an entity must not matter. As a rule a part
+	// destroys what it looks at, in order, and parts lie in memory as they are numbered.
+	if !slices.IsSortedFunc(fk.deaths, bySlot) {
+		slices.SortFunc(fk.deaths, bySlot)
+	}
 	for _, d := range fk.deaths {
 		r.bury(d)
 	}
 	fk.deaths = fk.deaths[:0]
-	failure := fk.failure
-	fk.failure, fk.task = nil, nil
+	first := fk.failure.err
+	fk.failure, fk.task = failure{}, nil
 	fk.busy.Store(false)
-	if failure == nil {
-		return nil
-	}
-	return failure
+	return first
 }
 
-// kill destroys h for a part: at once for everybody who asks, at the join for the registry's books.
-func (k *forkWorker) kill(r *Registry, h handles.Local) error {
-	old, won := r.locals.Kill(h)
-	if !won {
-		return r.gone(h)
+// bySlot orders deaths by slot, and those without one, which come last, by handle.
+func bySlot(a, b forkDeath) int {
+	if a.place != b.place {
+		return cmp.Compare(a.place, b.place)
 	}
-	d := forkDeath{h: h, place: handles.NoPlace}
-	if old.State() == handles.Alive {
-		d.place = old.Place()
-		ch := r.store.ChunkAt(d.place)
-		r.wishMu.Lock() // SetActive counts by the bit
-		d.active = r.hide(ch, d.place-ch.Base())
-		r.wishMu.Unlock()
-		if r.late() {
-			r.locals.SetPlace(h, handles.NoPlace)
-		}
-	}
-	k.deaths = append(k.deaths, d)
-	return nil
+	return cmp.Compare(a.h, b.h)
 }
 
-// bury does what kill left over. Owner, or holder of wishMu.
+// bury does what forkWorker.kill left over. Owner, or holder of wishMu.
 func (r *Registry) bury(d forkDeath) {
 	r.giveRoom(1)
 	how := r.causeIndex()
@@ -317,18 +300,7 @@ func (r *Registry) bury(d forkDeath) {
 		r.inactive--
 		r.addTombstone(d.h, r.store.ChunkAt(d.place), d.place, how)
 	}
-	r.noteDeath()
 	if len(r.family) > 0 {
 		r.killChildren(d.h)
 	}
-}
-
-// rand gives the generator of the part.
-func (k *forkWorker) rand(r *Registry, frame uint64) *rand.Rand {
-	if !k.seeded {
-		// Fork and part are spread over the word, so that neighbours do not begin alike.
-		k.pcg.Seed(randSeed^(uint64(r.forks)<<32|uint64(k.part)+1)*0x9e37_79b9_7f4a_7c15, frame)
-		k.seeded = true
-	}
-	return k.random
 }

@@ -235,7 +235,7 @@ func Active(a Access, h handles.Local) bool {
 // alive, its handles and cells are good, and systems and presentation skip it.
 //
 // Errors: ErrStale, ErrInvalidHandle, ErrNotSpawned; ErrExpired.
-// Concurrency: as the token. Allocates: no.
+// Concurrency: as the token; two workers must not do it to one entity. Allocates: no.
 func SetActive(a Access, h handles.Local, active bool) error {
 	r, inWindow, err := opened(a)
 	if err != nil {
@@ -248,6 +248,10 @@ func SetActive(a Access, h handles.Local, active bool) error {
 	ch, slot, err := r.locate(h)
 	if err != nil {
 		return err
+	}
+	if r.inFrame {
+		r.setActiveShared(h, ch, slot, active)
+		return nil
 	}
 	if was := shown(ch, slot); was != active {
 		r.log(undoOp{kind: undoActive, h: h, fresh: was})
@@ -263,10 +267,6 @@ func (r *Registry) setActive(ch *archetype.Chunk, slot uint32, active bool) {
 			r.inactive++
 		}
 	case shown(ch, slot):
-	case r.inFrame:
-		ch.MarkActive()
-		ch.SetBitAtomic(slot)
-		r.inactive--
 	default:
 		ch.MarkActive()
 		r.show(ch, slot)

@@ -50,8 +50,8 @@ type Lease struct {
 	token  *token         // nil: holds nothing
 	at     *atomic.Uint64 // the word of the entity's index
 	word   uint64         // what it was: alive, with generation and place
-	reg    *Registry
-	moves  uint64 // Registry.moves at the time
+	moved  *uint64        // Registry.moves
+	moves  uint64         // what that was
 }
 
 // Take is Locate, and keeps the right to what it found. After an error the lease holds nothing.
@@ -72,9 +72,27 @@ func (l *Lease) Take(a Access, h handles.Local) (*archetype.Chunk, uint32, error
 	}
 	// The place comes from the word that is kept: were it loaded twice, a destroyer in between
 	// would leave a lease on a dead entity, whose word stays as it is when its slot is reused.
-	*l = Lease{holder: holderOf(a), token: a.tokenOf(), at: r.locals.WordAt(h.Index()), word: uint64(w), reg: r, moves: r.moves}
+	*l = Lease{holder: holderOf(a), token: a.tokenOf(), at: r.locals.WordAt(h.Index()), word: uint64(w), moved: &r.moves, moves: r.moves}
 	ch := r.store.ChunkAt(w.Place())
 	return ch, w.Place() - ch.Base(), nil
+}
+
+// Shift makes a lease that holds one of another entity's cells, for the same token: it is to be
+// called right after Holds said yes. False, and then the lease is as before, if h is not alive.
+//
+// Concurrency: as the token. Allocates: no.
+func (l *Lease) Shift(h handles.Local) bool {
+	locals := l.token.r.locals
+	at := locals.WordAt(h.Index())
+	if at == nil {
+		return false
+	}
+	w := handles.Word(at.Load())
+	if w.Generation() != h.Generation() || w.State() != handles.Alive {
+		return false
+	}
+	l.at, l.word = at, uint64(w)
+	return true
 }
 
 // Holds says whether the cells that were located when the lease was taken are still where they
@@ -91,7 +109,7 @@ func (l *Lease) Holds(a Access) bool {
 	// moves, and nothing else does. It is plain memory of the owner's, and looked at last: until
 	// the token is known to be open, the caller may be anyone.
 	return holderOf(a) == l.holder && l.token != nil && !l.token.closed.Load() &&
-		l.at.Load() == l.word && l.reg.moves == l.moves
+		l.at.Load() == l.word && *l.moved == l.moves
 }
 
 // holderOf gives the pointer of an interface value. Sound: an interface with methods is a

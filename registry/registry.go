@@ -102,7 +102,8 @@ type Registry struct {
 	granted      wishRun
 
 	fork         fork
-	forks        uint32   // Forks in this frame; guarded by wishMu inside it
+	forks        uint64   // Forks in this frame; guarded by wishMu inside it
+	lender       *Hooks   // of the engine that has entered
 	windowBlock  []Window // fresh tokens from windowsCut on
 	windowsCut   int
 	frameBlock   []Frame // fresh tokens from framesCut on

@@ -172,20 +172,19 @@ func (r *Registry) showLater(ch *archetype.Chunk, slot uint32) {
 // shown says whether the entity in a slot is active, seen or not yet.
 func shown(ch *archetype.Chunk, slot uint32) bool { return ch.Bit(slot) || ch.Born(slot) }
 
-// hide clears the Active bit and says whether it was set. Several workers may clear bits
-// of one word at once in a frame, so there it is one atomic operation.
+// hide clears the Active bit and says whether it was set. Several workers may do so with bits
+// of one word, and with one bit, at once in a frame.
 func (r *Registry) hide(ch *archetype.Chunk, slot uint32) bool {
+	if r.inFrame {
+		return clearShared(ch, slot)
+	}
 	if !shown(ch, slot) {
 		return false
 	}
 	ch.MarkActive()
-	if r.inFrame {
-		ch.ClearBitAtomic(slot)
-	} else {
-		ch.ClearBit(slot)
-		if len(r.bornChunks) != 0 {
-			ch.ClearBorn(slot)
-		}
+	ch.ClearBit(slot)
+	if len(r.bornChunks) != 0 {
+		ch.ClearBorn(slot)
 	}
 	return true
 }

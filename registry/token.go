@@ -118,7 +118,7 @@ func (f *Frame) Input(player uint8) ([]byte, bool) {
 func (f *Frame) Rand() *rand.Rand {
 	r := f.Registry()
 	if f.work != nil {
-		return f.work.rand(r, f.number)
+		return f.work.rand(f.number)
 	}
 	if r.randFrame != f.number+1 {
 		r.pcg.Seed(randSeed, f.number)
@@ -222,7 +222,6 @@ func (r *Registry) newWindow() *Window {
 func (r *Registry) currentFrame() *Frame {
 	if r.current == nil {
 		r.current = r.cutFrame()
-		r.forks = 0
 	}
 	return r.current
 }
@@ -248,5 +247,6 @@ func (r *Registry) endFrame() {
 		r.current.closed.Store(true)
 		r.current = nil
 	}
+	r.forks = 0
 	r.store.SetStamp(r.frame.Load() + 1)
 }

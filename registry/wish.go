@@ -43,7 +43,9 @@ type wishRun struct {
 }
 
 // SpawnLater gives a handle now and makes its entity at the next window, before anything
-// else: the form for systems. Until then the handle is ErrNotSpawned.
+// else: the form for systems. Until then the handle is ErrNotSpawned. In a parallel loop of a
+// deterministic registry, or one with a temporal ring, it waits until the parts before are done,
+// so that handles do not depend on which worker is faster.
 //
 // Errors: ErrExhausted; ErrExpired.
 // Concurrency: Logic and its workers, inside the frame. Allocates: no, but for growth.
@@ -55,8 +57,8 @@ func (c *Class[E]) SpawnLater(f *Frame, e E) (handles.Local, error) {
 	if r != c.r {
 		return 0, fmt.Errorf("registry: class %s belongs to another registry", c.name)
 	}
-	if f.work != nil {
-		f.work.await()
+	if k := f.work; k != nil {
+		k.fork.await(k.part)
 	}
 	r.wishMu.Lock()
 	defer r.wishMu.Unlock()
@@ -69,7 +71,7 @@ func (c *Class[E]) SpawnLater(f *Frame, e E) (handles.Local, error) {
 		return 0, ErrExhausted
 	}
 	c.later = append(c.later, e)
-	f.wish(wish{kind: wishSpawn, h: h, class: c, at: uint32(len(c.later) - 1)})
+	f.wishLocked(wish{kind: wishSpawn, h: h, class: c, at: uint32(len(c.later) - 1)})
 	return h, nil
 }
 
@@ -87,7 +89,7 @@ func AddLater[C any](f *Frame, h handles.Local, v C) error {
 	defer r.wishMu.Unlock()
 	log := valuesOf[C](r, comp)
 	log.wished = append(log.wished, v)
-	f.wish(wish{kind: wishAdd, h: h, comp: comp.ID, at: uint32(len(log.wished) - 1)})
+	f.wishLocked(wish{kind: wishAdd, h: h, comp: comp.ID, at: uint32(len(log.wished) - 1)})
 	return nil
 }
 
@@ -97,12 +99,10 @@ func AddLater[C any](f *Frame, h handles.Local, v C) error {
 // Errors: ErrNotRegistered; ErrExpired.
 // Concurrency: Logic and its workers, inside the frame. Allocates: no, but for growth.
 func RemoveLater[C any](f *Frame, h handles.Local) error {
-	r, comp, err := openFor[C](f)
+	_, comp, err := openFor[C](f)
 	if err != nil {
 		return err
 	}
-	r.wishMu.Lock()
-	defer r.wishMu.Unlock()
 	f.wish(wish{kind: wishRemove, h: h, comp: comp.ID})
 	return nil
 }
@@ -113,14 +113,22 @@ func RemoveLater[C any](f *Frame, h handles.Local) error {
 // Panics: ErrExpired.
 // Concurrency: Logic and its workers, inside the frame. Allocates: no, but for growth.
 func (f *Frame) Defer(fn func(*Window) error) {
-	r := f.Registry()
-	r.wishMu.Lock()
-	defer r.wishMu.Unlock()
+	f.Registry()
 	f.wish(wish{kind: wishCall, fn: fn})
 }
 
-// wish notes a wish; wishMu is held. Those of a part of a parallel loop wait for its end.
+// wish notes a wish that has no value. The list of a worker is its own.
 func (f *Frame) wish(w wish) {
+	if f.work == nil {
+		f.r.wishMu.Lock()
+		defer f.r.wishMu.Unlock()
+	}
+	f.wishLocked(w)
+}
+
+// wishLocked notes a wish; wishMu is held, for the value if for nothing else. Those of a part of a
+// parallel loop wait for its end.
+func (f *Frame) wishLocked(w wish) {
 	w.cause = f.r.causeNow
 	if f.work != nil {
 		f.work.wishes = append(f.work.wishes, w)
@@ -162,10 +170,14 @@ func (r *Registry) runWishes() {
 	r.wishesGranted()
 }
 
-// wishesGranted forgets the wishes, and the values they kept.
+// wishesGranted forgets the wishes, and the values they kept. If there are new wishes already, of a
+// parallel loop in a wish, theirs lie behind them: then all are kept until those are granted.
 func (r *Registry) wishesGranted() {
 	run := &r.granted
 	for i := range run.list {
+		if len(r.wishes) > 0 {
+			break
+		}
 		switch wi := &run.list[i]; wi.kind {
 		case wishSpawn:
 			wi.class.forgetWished()

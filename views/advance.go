@@ -43,6 +43,24 @@ func spotOf(ch *archetype.Chunk, slot uint32) spot {
 //
 // Concurrency: whoever holds a and the cursor. Allocates: no.
 func (f *Field[V]) Advance(a registry.Access) bool {
+	// Most often the next one is in the same chunk, and all there is to know of it is known.
+	if ch := f.former.chunk; ch != nil && f.chunk == ch && f.former.stood && f.lease.Holds(a) {
+		for slot := f.former.slot + 1; ; slot++ {
+			if slot = nextLive(ch.Active(), slot, ch.Allocated()); slot < 0 {
+				break
+			}
+			if h := ch.Entities()[slot]; f.lease.Shift(h) {
+				f.h, f.former.slot = h, slot
+				f.point(ch, uint32(slot))
+				return true
+			}
+		}
+	}
+	return f.advanceFar(a)
+}
+
+// advanceFar is Advance with nothing known.
+func (f *Field[V]) advanceFar(a registry.Access) bool {
 	store := registry.Iterate(a)
 	defer registry.Finish(a)
 	if a.Registry() != f.reg {

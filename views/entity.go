@@ -20,13 +20,14 @@ import (
 // Concurrency: one goroutine at a time. Two goroutines that want the same entity have a view each,
 // and must not write the same component.
 type Entity[T any] struct {
+	lease registry.Lease // on the cells that the view's pointers name
+	view  T              // its pointers are good while the lease holds, and nil after an error
 	cursor
-	view T // its pointers are good while the lease holds, and nil after an error
 }
 
-// cursor is what an Entity knows but for the type of its view.
+// cursor is what an Entity knows but for what Get looks at first, which lies together in a line of
+// the cache.
 type cursor struct {
-	lease   registry.Lease // on the cells that the view's pointers name
 	reg     *registry.Registry
 	h       handles.Local
 	closed  bool
@@ -98,7 +99,7 @@ func (e *Entity[T]) Get(a registry.Access) (*T, error) {
 
 // follow fills the view in anew.
 func (e *Entity[T]) follow(a registry.Access) (*T, error) {
-	if err := e.point(a, unsafe.Pointer(&e.view)); err != nil {
+	if err := e.point(a, &e.lease, unsafe.Pointer(&e.view)); err != nil {
 		e.clear()
 		return nil, err
 	}
@@ -134,11 +135,11 @@ func (e *Entity[T]) Close() {
 //   - the pointer is stored as a pointer, so the collector sees it, with its write barrier.
 //   - the pointer's element type is the type that the column was laid out with (cursorColumns
 //     compares them), and slot is one of the chunk's.
-func (c *cursor) point(a registry.Access, t unsafe.Pointer) error {
+func (c *cursor) point(a registry.Access, lease *registry.Lease, t unsafe.Pointer) error {
 	if c.closed {
 		return registry.ErrExpired
 	}
-	ch, slot, err := takeLease(&c.lease, c.reg, a, c.h)
+	ch, slot, err := takeLease(lease, c.reg, a, c.h)
 	if err != nil {
 		return err
 	}

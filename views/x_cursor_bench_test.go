@@ -27,108 +27,140 @@ type kept struct {
 	want uint64
 }
 
+// get is the yardstick as a call: what no method that does the same could do for less.
+//
 //go:noinline
-func sumKept(all []*kept) (sum float64) {
+func (k *kept) get() (*Position, error) {
+	if k.word.Load() == k.want {
+		return k.pos, nil
+	}
+	return nil, registry.ErrStale
+}
+
+//go:noinline
+func pushKept(all []*kept) {
 	for _, k := range all {
 		if k.word.Load() == k.want {
-			sum += k.pos.X
+			k.pos.X++
 		}
 	}
-	return sum
 }
 
 //go:noinline
-func sumViews(all []*views.Entity[placeView], a registry.Access) (sum float64) {
+func pushKeptByCall(all []*kept) {
+	for _, k := range all {
+		if p, err := k.get(); err == nil {
+			p.X++
+		}
+	}
+}
+
+//go:noinline
+func pushViews(all []*views.Entity[placeView], a registry.Access) {
 	for _, e := range all {
 		if v, err := e.Get(a); err == nil {
-			sum += v.Pos.X
+			v.Pos.X++
 		}
 	}
-	return sum
 }
 
 //go:noinline
-func sumFields(all []*views.Field[float64], a registry.Access) (sum float64) {
+func pushFields(all []*views.Field[float64], a registry.Access) {
 	for _, f := range all {
-		if x, err := f.Get(a); err == nil {
-			sum += x
-		}
+		_ = f.Add(a, 1)
 	}
-	return sum
 }
 
 //go:noinline
-func sumCells(cells *registry.Cells[Position], all []handles.Local, a registry.Access) (sum float64) {
+func pushCells(cells *registry.Cells[Position], all []handles.Local, a registry.Access) {
 	for _, h := range all {
 		if p, ok := cells.Get(a, h); ok {
-			sum += p.X
+			p.X++
 		}
 	}
-	return sum
 }
 
-// BenchmarkEntityGet compares views of entities that stay where they are with pointers that are
-// kept beside a word to look at.
-func BenchmarkEntityGet(b *testing.B) {
+// crowd is the same entities in all the ways that the benchmarks compare.
+type crowd struct {
+	*world
+	hs     []handles.Local
+	kept   []*kept
+	views  []*views.Entity[placeView]
+	fields []*views.Field[float64]
+	cells  *registry.Cells[Position]
+}
+
+func newCrowd(b *testing.B, n int) *crowd {
 	w := newWorld(b)
-	hs := w.spawn(class[Mover](w), cursorCount)
-	words := make([]atomic.Uint64, cursorCount)
-	var plainly []*kept
-	var seen []*views.Entity[placeView]
-	var fields []*views.Field[float64]
-	cells, err := registry.NewCells[Position](w.Registry)
-	require.NoError(b, err)
-	for i, h := range hs {
+	c := &crowd{world: w, hs: w.spawn(class[Mover](w), n)}
+	words := make([]atomic.Uint64, n)
+	for i, h := range c.hs {
 		e, err := views.NewEntity[placeView](w.Registry, h)
 		require.NoError(b, err)
 		f, err := views.NewField[Position, float64](w.Registry, h, "X")
 		require.NoError(b, err)
-		seen, fields = append(seen, e), append(fields, f)
-		plainly = append(plainly, &kept{&Position{X: float64(i)}, &words[i], 0})
+		c.views, c.fields = append(c.views, e), append(c.fields, f)
+		c.kept = append(c.kept, &kept{&Position{}, &words[i], 0})
 	}
-	var sum float64
-	both := func(b *testing.B, a registry.Access) {
-		b.Run("view", func(b *testing.B) {
-			compare(b, cursorCount, func() { sum += sumKept(plainly) }, func() { sum += sumViews(seen, a) })
+	var err error
+	c.cells, err = registry.NewCells[Position](w.Registry)
+	require.NoError(b, err)
+	return c
+}
+
+// BenchmarkEntityGet compares views of entities that stay where they are with pointers that are
+// kept beside a word to look at: once as a call for each entity, as Get is one, and once with the
+// look written out in the loop, which says what the call costs.
+func BenchmarkEntityGet(b *testing.B) {
+	c := newCrowd(b, cursorCount)
+	in := func(b *testing.B, a registry.Access) {
+		b.Run("to=call", func(b *testing.B) {
+			compare(b, cursorCount, func() { pushKeptByCall(c.kept) }, func() { pushViews(c.views, a) })
 		})
-		b.Run("field", func(b *testing.B) {
-			compare(b, cursorCount, func() { sum += sumKept(plainly) }, func() { sum += sumFields(fields, a) })
-		})
-		b.Run("cells", func(b *testing.B) { // for comparison: no view at all
-			compare(b, cursorCount, func() { sum += sumKept(plainly) }, func() { sum += sumCells(cells, hs, a) })
+		b.Run("to=loop", func(b *testing.B) {
+			compare(b, cursorCount, func() { pushKept(c.kept) }, func() { pushViews(c.views, a) })
 		})
 	}
-	b.Run("frame", func(b *testing.B) { w.frame(func(f *registry.Frame) { both(b, f) }) })
-	b.Run("window", func(b *testing.B) { w.window(func(win *registry.Window) { both(b, win) }) })
-	require.NotZero(b, sum)
+	b.Run("frame", func(b *testing.B) { c.frame(func(f *registry.Frame) { in(b, f) }) })
+	b.Run("window", func(b *testing.B) { c.window(func(w *registry.Window) { in(b, w) }) })
 }
 
 // BenchmarkEntityFollow is the first Get of a frame, which fills the view in, beside Cells.Get.
 func BenchmarkEntityFollow(b *testing.B) {
-	w := newWorld(b)
-	hs := w.spawn(class[Mover](w), cursorCount)
-	cells, err := registry.NewCells[Position](w.Registry)
-	require.NoError(b, err)
-	var seen []*views.Entity[placeView]
-	for _, h := range hs {
-		e, err := views.NewEntity[placeView](w.Registry, h)
-		require.NoError(b, err)
-		seen = append(seen, e)
-	}
-	var sum float64
-	w.frame(func(f *registry.Frame) {
+	c := newCrowd(b, cursorCount)
+	c.frame(func(f *registry.Frame) {
 		// Two accesses to one frame: each is a new one to views that were filled in by the other.
 		turns, i := [2]*embedding{{f, 0}, {f, 1}}, 0
-		compare(b, cursorCount, func() { sum += sumCells(cells, hs, f) }, func() {
+		compare(b, cursorCount, func() { pushCells(c.cells, c.hs, f) }, func() {
 			i++
-			sum += sumViews(seen, turns[i&1])
+			pushViews(c.views, turns[i&1])
 		})
 	})
-	require.NotZero(b, sum)
+}
+
+// BenchmarkFieldAdd adds through fields of entities that stay where they are, beside Cells.Get.
+func BenchmarkFieldAdd(b *testing.B) {
+	c := newCrowd(b, cursorCount)
+	c.frame(func(f *registry.Frame) {
+		compare(b, cursorCount, func() { pushCells(c.cells, c.hs, f) }, func() { pushFields(c.fields, f) })
+	})
+}
+
+// BenchmarkFieldAdvance goes through all entities with one field, beside Cells.Get on all.
+func BenchmarkFieldAdvance(b *testing.B) {
+	c := newCrowd(b, cursorCount)
+	field := c.fields[0]
+	c.frame(func(f *registry.Frame) {
+		compare(b, cursorCount, func() { pushCells(c.cells, c.hs, f) }, func() {
+			for _ = field.Bind(0); field.Advance(f); {
+				_ = field.Add(f, 1)
+			}
+		})
+	})
 }
 
 // embedding is an Access as package logic makes them.
 type embedding struct {
 	*registry.Frame
-	delta float64
+	_ float64 // time
 }

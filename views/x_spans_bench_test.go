@@ -3,6 +3,7 @@ package views_test
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"testing"
 	"time"
 
@@ -22,9 +23,36 @@ func moveLive(q *views.Query[moving], a registry.Access) {
 	}
 }
 
-// BenchmarkSpansScattered goes by lists of live slots over entities of which some have died here and
-// there. The yardstick is a loop without holes: what an entity costs there, and what a live one costs
-// here.
+// moveLanes moves the dead as well.
+//
+//go:noinline
+func moveLanes(q *views.Query[moving], a registry.Access) {
+	for m := range q.Spans(a) {
+		moveSlices(m.Pos, m.Vel)
+	}
+}
+
+// listed is a span as the best loop by lists would have it, without looking for it.
+type listed struct {
+	moving
+	live []uint16
+}
+
+//go:noinline
+func moveListed(spans []listed) {
+	for i := range spans {
+		pos, vel := spans[i].Pos, spans[i].Vel
+		for _, i := range spans[i].live {
+			pos[i].X += vel[i].X
+			pos[i].Y += vel[i].Y
+		}
+	}
+}
+
+// BenchmarkSpansScattered loops over entities of which some have died here and there: by the lists of
+// those that live, and over all lanes. Yardsticks are a loop without holes (dense), of which the ratio
+// compares what an entity costs there with what a live one costs here, and lists over the same
+// storage that were made beforehand (listed), which says what the memory costs.
 func BenchmarkSpansScattered(b *testing.B) {
 	for _, n := range []int{16 << 10, 1 << 20} {
 		for _, dead := range []int{0, 10, 50, 90, 99} {
@@ -36,7 +64,21 @@ func BenchmarkSpansScattered(b *testing.B) {
 				dense.frame(func(whole *registry.Frame) {
 					w.frame(func(f *registry.Frame) {
 						live := q.Count(f)
-						compareEach(b, n, live, func() { moveRuns(all, whole) }, func() { moveLive(q, f) })
+						var lists []listed
+						for m, mask := range q.Spans(f) {
+							lists = append(lists, listed{*m, slices.Clone(mask.Live())})
+						}
+						moveDense := func() { moveRuns(all, whole) }
+						byLive := func() { moveLive(q, f) }
+						b.Run("by=live/to=dense", func(b *testing.B) { compareEach(b, n, live, moveDense, byLive) })
+						b.Run("by=live/to=listed", func(b *testing.B) {
+							compareEach(b, live, live, func() { moveListed(lists) }, byLive)
+						})
+						if dead <= 50 {
+							b.Run("by=lanes/to=dense", func(b *testing.B) {
+								compareEach(b, n, live, moveDense, func() { moveLanes(q, f) })
+							})
+						}
 					})
 				})
 			})
