@@ -145,7 +145,7 @@ func subscribersKeepUp(t *testing.T) {
 	require.NoError(t, err)
 	rng := rand.New(rand.NewPCG(1, 2))
 	moves, goal := 0, 1_000_000
-	if testing.Short() {
+	if testing.Short() || raceEnabled {
 		goal /= 10
 	}
 	var living []handles.Local

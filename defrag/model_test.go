@@ -211,7 +211,7 @@ func (x *world) pick(t *rapid.T) []handles.Local {
 	}
 	lo := rapid.IntRange(0, len(x.order)-1).Draw(t, "lo")
 	step := rapid.SampledFrom([]int{1, 1, 2, 3, 10}).Draw(t, "step")
-	n := rapid.SampledFrom([]int{1, 3, 64, 200}).Draw(t, "n")
+	n := rapid.SampledFrom([]int{1, 3, 64}).Draw(t, "n")
 	var hs []handles.Local
 	for i := lo; i < len(x.order) && len(hs) < n; i += step {
 		hs = append(hs, x.order[i])
@@ -224,7 +224,7 @@ func TestCompactionAgreesWithAMap(t *testing.T) {
 		x := newWorld(t, rapid.SampledFrom([]int{0, 8}).Draw(t, "temporal"))
 		t.Repeat(map[string]func(*rapid.T){
 			"spawn": func(t *rapid.T) {
-				x.spawn(t, rapid.IntRange(0, 2).Draw(t, "kind"), rapid.SampledFrom([]int{1, 63, 65, 300}).Draw(t, "n"))
+				x.spawn(t, rapid.IntRange(0, 2).Draw(t, "kind"), rapid.SampledFrom([]int{1, 20, 65, 130}).Draw(t, "n"))
 			},
 			"destroy": func(t *rapid.T) { x.destroy(t, x.pick(t), rapid.Bool().Draw(t, "outside")) },
 			"reclaim": func(t *rapid.T) { x.reclaim(t) },

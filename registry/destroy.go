@@ -279,6 +279,9 @@ func (r *Registry) reclaimSlots() {
 		}
 		ch := r.store.ChunkAt(place)
 		slot := place - ch.Base()
+		if r.iterating != 0 {
+			ch.Soil() // the body of an open loop has slices over these slots, and may write them yet
+		}
 		most := min(len(graves)-i, ch.Slots()-int(slot))
 		n := 1
 		for n < most && graves[i+n].place == place+uint32(n) {

@@ -235,7 +235,7 @@ func Active(a Access, h handles.Local) bool {
 // alive, its handles and cells are good, and systems and presentation skip it.
 //
 // Errors: ErrStale, ErrInvalidHandle, ErrNotSpawned; ErrExpired.
-// Concurrency: as the token; two workers must not do it to one entity. Allocates: no.
+// Concurrency: as the token; what two workers want of one entity has no order. Allocates: no.
 func SetActive(a Access, h handles.Local, active bool) error {
 	r, inWindow, err := opened(a)
 	if err != nil {

@@ -101,9 +101,9 @@ type Registry struct {
 	wishedBefore int // wishes[:wishedBefore] are older than the present callback
 	granted      wishRun
 
-	fork         fork
+	fork         fork     // the buffers of parallel loops, see there
 	forks        uint64   // Forks in this frame; guarded by wishMu inside it
-	lender       *Hooks   // of the engine that has entered
+	lender       *Hooks   // of the engine that has entered, which lends workers
 	windowBlock  []Window // fresh tokens from windowsCut on
 	windowsCut   int
 	frameBlock   []Frame // fresh tokens from framesCut on

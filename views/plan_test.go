@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/airlock-ecs/airlock/archetype"
 	"github.com/airlock-ecs/airlock/handles"
 	"github.com/airlock-ecs/airlock/registry"
 	"github.com/airlock-ecs/airlock/views"
@@ -97,6 +98,15 @@ func TestNewQueryRefusesWhatNoLoopCouldShow(t *testing.T) {
 		{name: "optional handle", build: building[struct {
 			ID []handles.Local `ecs:"optional"`
 		}], says: []string{"field ID", "every entity"}},
+		{name: "indices without a tag", build: building[struct{ At []uint32 }],
+			is: registry.ErrNotRegistered, says: []string{"field At", `ecs:"index"`}},
+		{name: "index with a path", build: building[struct {
+			At []uint32 `ecs:"index,Altitude.X"`
+		}], says: []string{"field At", "every entity"}},
+		{name: "optional, but excluded", build: building[struct {
+			ID  []handles.Local
+			Pos []Position `ecs:"optional"`
+		}], with: []views.Filter{views.Without[Position]()}, says: []string{"field Pos", "always be nil", "Without[views_test.Position]"}},
 		{name: "no class", build: building[positions], with: []views.Filter{views.InClass[unknown]()},
 			is: registry.ErrNotRegistered, says: []string{"InClass[views_test.unknown]"}},
 		{name: "cold", build: building[positions], with: []views.Filter{views.Published()},
@@ -149,8 +159,22 @@ func TestNewQueryAcceptsEveryKindOfColumn(t *testing.T) {
 	require.True(t, q.Offsets())
 }
 
+func TestPublishedAcceptsWhatSnapshotsCanShow(t *testing.T) {
+	type Heat struct{ Degrees float64 }
+	w := newWorld(t)
+	registered[Heat](t, w.Registry, registry.InTier(archetype.Volatile))
+	query[struct {
+		Heat []Heat
+		ID   []handles.Local
+		At   []uint32 `ecs:"index"`
+	}](w, views.Published(), views.Without[Frozen]())
+}
+
 func TestFiltersPrintAsWritten(t *testing.T) {
 	assert.Equal(t, "With[views_test.Frozen]", views.With[Frozen]().String())
 	assert.Equal(t, "Without[views_test.Frozen]", views.Without[Frozen]().String())
+	assert.Equal(t, "InClass[views_test.Mover]", views.InClass[Mover]().String())
+	assert.Equal(t, "Changed[views_test.Frozen](7)", views.Changed[Frozen](7).String())
+	assert.Equal(t, "Published", views.Published().String())
 	assert.Equal(t, "Filter{}", views.Filter{}.String())
 }

@@ -125,8 +125,7 @@ func (s *span) list() {
 //
 // In slots that are not live, anything may be read and written, with one exception: inactive entities,
 // and those that were spawned since the loop began, have their cells there. Where there are some, a
-// kernel goes by the mask. A body that has the dead reclaimed, by
-// Window.ProcessDeferredDestructions, leaves their lanes alone from then on. What is written to the
+// kernel goes by the mask. What is written to the
 // lane of an entity that the same callback has destroyed or moved is not undone if it fails, as all
 // that is written through slices.
 //
