@@ -450,3 +450,54 @@ func TestWhatAViewMarks(t *testing.T) {
 		require.Equal(t, [2]bool{c.pos, c.vel}, [2]bool{pos, vel}, c.name)
 	}
 }
+
+// TestCursorsOnWorkers has workers use cursors at the same time, each on entities of its own part,
+// while another goroutine destroys some.
+func TestCursorsOnWorkers(t *testing.T) {
+	w := newWorld(t)
+	hs := w.spawn(class[Mover](w, registry.SlotsPerChunk(64)), 1000)
+	type cursors struct {
+		view  *views.Entity[moverView]
+		field *views.Field[float64]
+	}
+	of := map[handles.Local]cursors{}
+	for _, h := range hs {
+		of[h] = cursors{entity[moverView](w, h), field[Position, float64](w, h, "Y")}
+	}
+	q := query[ids](w)
+	q.SpreadFrom(0)
+	for range 3 {
+		w.frameWith(4, func(f *registry.Frame) {
+			var killer sync.WaitGroup
+			defer killer.Wait()
+			killer.Go(func() {
+				for i := 0; i < len(hs); i += 50 {
+					_ = w.Destroy(hs[i])
+				}
+			})
+			q.Parallel(f, func(own *registry.Frame, m *ids) {
+				for _, h := range m.ID {
+					c := of[h]
+					v, err := c.view.Get(own)
+					if err == nil {
+						v.Pos.X++
+						err = c.field.Add(own, 1)
+					}
+					if err != nil {
+						assert.ErrorIs(t, err, registry.ErrStale)
+					}
+				}
+			})
+		})
+	}
+	w.frame(func(f *registry.Frame) {
+		for i, h := range hs {
+			if v, err := of[h].view.Get(f); i%50 == 0 {
+				require.ErrorIs(t, err, registry.ErrStale)
+			} else {
+				require.NoError(t, err)
+				require.Equal(t, Position{float64(i) + 3, 3}, *v.Pos)
+			}
+		}
+	})
+}
