@@ -214,6 +214,7 @@ func (r *Registry) unspawnReserved(h handles.Local, fresh bool) {
 	} else {
 		r.disown(h, ch, slot)
 	}
+	r.moves++ // h may be spawned again at once, at this place: a lease on the cells must not outlive them
 	r.reuseRecord(h)
 	ch.Archetype().Untake(ch, slot, fresh)
 }
