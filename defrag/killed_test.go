@@ -1,6 +1,8 @@
 package defrag_test
 
 import (
+	"errors"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -55,4 +57,39 @@ func TestWhoIsDestroyedMeanwhileStays(t *testing.T) {
 	}))
 	require.NoError(t, r.Verify())
 	require.Equal(t, 1, r.Stats().Chunks)
+}
+
+// TestATombstoneThatUndoMovedBackKeepsItsChunk has an entity destroyed from outside, and seen to be, inside
+// a callback that had moved it and then fails. Its tombstone lies where the entity lay before, and the
+// chunk must not change its place while it is there.
+func TestATombstoneThatUndoMovedBackKeepsItsChunk(t *testing.T) {
+	x := newWorld(t, 0)
+	x.spawn(t, 2, 64)
+	x.spawn(t, 0, 2)
+	h := x.order[len(x.order)-1]
+	x.destroy(t, slices.Clone(x.order[:64]), false)
+	x.reclaim(t)
+	failure := errors.New("after all")
+	require.ErrorIs(t, x.r.Update(func(w *registry.Window) error {
+		require.NoError(t, registry.Add(w, h, mark{}))
+		require.NoError(t, x.r.Destroy(h))
+		registry.Iterate(w) // whoever begins a loop sees the deaths from outside
+		registry.Finish(w)
+		return failure
+	}), failure)
+	require.NoError(t, x.r.Verify())
+	d, err := defrag.New(x.r, defrag.Config{})
+	require.NoError(t, err)
+	x.window(t, func(w *registry.Window) {
+		rep, err := d.Run(w)
+		require.NoError(t, err)
+		require.Zero(t, rep.Moved)
+	})
+	x.window(t, func(w *registry.Window) {
+		require.Equal(t, 1, w.ProcessDeferredDestructions())
+		rep, err := d.Run(w)
+		require.NoError(t, err)
+		require.Equal(t, 1, rep.Moved, "now it may")
+	})
+	require.NoError(t, x.r.Verify())
 }

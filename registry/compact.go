@@ -166,12 +166,13 @@ func (m *Relocation) MoveChunk(c *archetype.Chunk) (int, bool) {
 //
 // Concurrency: as the Relocation. Allocates: no.
 func (m *Relocation) Rests(c *archetype.Chunk) bool {
-	for slot, h := range c.Entities()[:c.Allocated()] {
-		if h != 0 && !m.Movable(c, uint32(slot)) {
-			return false
+	alive := 0
+	for slot := range uint32(c.Allocated()) {
+		if m.Movable(c, slot) {
+			alive++
 		}
 	}
-	return true
+	return alive == c.Taken()
 }
 
 // Repack moves the memory of a chunk to an older block, see archetype.Repack. Cache indices stay,

@@ -186,10 +186,10 @@ func (r *Registry) unmove(op *undoOp) {
 	ch := r.store.ChunkAt(back)
 	slot := back - ch.Base()
 	r.locals.SetPlace(op.h, back)
+	ch.Entities()[slot] = op.h // a tombstone keeps its cell, too
 	if d := r.findDeathIfDead(op.h); d != nil {
 		d.place = back // another goroutine has destroyed it, and the owner knows
 	} else {
-		ch.Entities()[slot] = op.h
 		if r.hide(nch, nslot) {
 			r.show(ch, slot)
 		}
