@@ -107,6 +107,7 @@ type fork struct {
 	number    uint64       // of the Fork in its frame
 	inOrder   bool         // parts take handles in their order
 	next      atomic.Int64 // the next part to hand out
+	oneByOne  atomic.Bool  // parts take handles: see claim
 	workers   []*forkWorker
 	working   int // how many of them
 	pieces    []piece
@@ -155,6 +156,7 @@ func (fk *fork) begin(r *Registry, t Task, parts, workers int) {
 	fk.r, fk.task, fk.parts, fk.working = r, t, parts, workers
 	fk.inOrder = workers > 1 && r.late()
 	fk.next.Store(0)
+	fk.oneByOne.Store(false)
 	fk.lowest = 0
 	fk.pieces = slices.Grow(fk.pieces[:0], parts)[:parts]
 	clear(fk.pieces)
@@ -174,6 +176,7 @@ func (fk *fork) begin(r *Registry, t Task, parts, workers int) {
 			fk.workers = append(fk.workers, k)
 		}
 		k := fk.workers[i]
+		k.claimed, k.claimEnd = 0, 0
 		k.frame = r.cutFrame()
 		k.frame.work = k
 	}
@@ -188,14 +191,44 @@ func (fk *fork) work(k *forkWorker) {
 			fk.work(k)
 		}
 	}()
-	for {
-		part := int(fk.next.Add(1)) - 1
-		if part >= fk.parts {
-			break
-		}
-		fk.do(k, part)
+	for k.claimed < k.claimEnd || fk.claim(k) {
+		k.claimed++
+		fk.do(k, k.claimed-1)
 	}
 	whole = true
+}
+
+// mostClaimed is how many parts a worker takes at once, and mostWaiting if there may be others waiting
+// for them.
+const (
+	mostClaimed = 32
+	mostWaiting = 4
+)
+
+// claim gives a worker the next parts, in order; false if there are none left. It takes a quarter of its
+// share of what is left, so that workers walk through memory far from each other, as they would over
+// slices cut in two (one by one, a loop over a million entities ran at 0.8 of that speed), and still
+// end together. Where parts take handles in order, those behind wait for all that were taken: then
+// they go one by one.
+func (fk *fork) claim(k *forkWorker) bool {
+	for {
+		from := fk.next.Load()
+		left := int64(fk.parts) - from
+		if left <= 0 {
+			return false
+		}
+		n := min(max(left/int64(4*fk.working), 1), mostClaimed)
+		switch {
+		case fk.oneByOne.Load():
+			n = 1
+		case fk.inOrder:
+			n = min(n, mostWaiting)
+		}
+		if fk.next.CompareAndSwap(from, from+n) {
+			k.claimed, k.claimEnd = int(from), int(from+n)
+			return true
+		}
+	}
 }
 
 // do does one part.
@@ -239,10 +272,14 @@ func (fk *fork) finished(part int) {
 }
 
 // await waits until all parts before the worker's are done, if handles have to be taken in order.
-// Parts are handed out in order, so the lowest that is not done is being done, and never waits.
+// Parts are handed out in order, and done in order by the worker that has claimed some, so the lowest
+// that is not done is being done, or next, and never waits.
 func (fk *fork) await(part int) {
 	if !fk.inOrder {
 		return
+	}
+	if !fk.oneByOne.Load() {
+		fk.oneByOne.Store(true)
 	}
 	fk.mu.Lock()
 	defer fk.mu.Unlock()

@@ -10,17 +10,18 @@ import (
 // forkWorker is what one worker of a Fork has for itself: nobody else touches it between begin and
 // end.
 type forkWorker struct {
-	fork   *fork
-	number int
-	part   int    // the one it does
-	frame  *Frame // for all its parts in this Fork
-	wishes []wish
-	deaths []forkDeath
-	seeded bool // random draws for part
-	pcg    *rand.PCG
-	random *rand.Rand
-	run    func() // its work; made once
-	_      [64]byte
+	fork              *fork
+	number            int
+	part              int    // the one it does
+	claimed, claimEnd int    // parts it has yet to do
+	frame             *Frame // for all its parts in this Fork
+	wishes            []wish
+	deaths            []forkDeath
+	seeded            bool // random draws for part
+	pcg               *rand.PCG
+	random            *rand.Rand
+	run               func() // its work; made once
+	_                 [64]byte
 }
 
 // start runs a worker on a goroutine of its own, marked as one inside the registry. The first worker
