@@ -29,9 +29,10 @@ type Chunk struct {
 	allocated uint32   // high-water mark: slots from here on were never taken
 	base      uint32   // cache index of slot 0
 
-	now     *uint64  // Store.stamp
-	touched uint64   // when slots were last taken or given back, see stamp.go
-	stamps  []uint64 // when each column was last written, by table slot
+	now      *uint64  // Store.stamp
+	touched  uint64   // when slots were last taken or given back, see stamp.go
+	activeAt uint64   // when the Active plane was last written
+	stamps   []uint64 // when each column of a component was last written, by table slot
 
 	soiled    uint32 // 1: free slots may not be zero, see soil.go; stored by workers, too
 	emptyPass uint64 // of Store.pass: when it was last noted as empty

@@ -35,10 +35,15 @@ func (c *Chunk) Mark(tableSlot int) {
 // MarkActive notes that the Active plane is written now.
 //
 // Concurrency: the registry's owner and its workers; never waits. Allocates: no.
-func (c *Chunk) MarkActive() { c.Mark(len(c.stamps) - 2) }
+func (c *Chunk) MarkActive() {
+	// A field of its own: every death comes along here.
+	if now := *c.now; atomic.LoadUint64(&c.activeAt) != now {
+		atomic.StoreUint64(&c.activeAt, now)
+	}
+}
 
-// ChangedAt is the stamp of the last change to the column of a table slot: a write, or a slot
-// that was taken or given back.
+// ChangedAt is the stamp of the last change to the column of a component's table slot: a write, or
+// a slot that was taken or given back.
 //
 // Concurrency: the registry's owner and its workers; never waits. Allocates: no.
 func (c *Chunk) ChangedAt(tableSlot int) uint64 {
@@ -49,4 +54,6 @@ func (c *Chunk) ChangedAt(tableSlot int) uint64 {
 // taken or given back, and bits of the Active plane.
 //
 // Concurrency: the registry's owner and its workers; never waits. Allocates: no.
-func (c *Chunk) StructureChangedAt() uint64 { return c.ChangedAt(len(c.stamps) - 2) }
+func (c *Chunk) StructureChangedAt() uint64 {
+	return max(c.touched, atomic.LoadUint64(&c.activeAt))
+}
