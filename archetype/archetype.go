@@ -30,6 +30,10 @@ type Archetype struct {
 
 	shrinking bool // is in Store.shrinking
 
+	shape       uint64 // changes with the list of chunks and where they are
+	listed      []*Ref // what readers find, of listedShape
+	listedShape uint64
+
 	extents []*extent // where the chunks' memory is, oldest first
 	vacant  int       // places in them that no chunk has
 
@@ -110,6 +114,12 @@ func (a *Archetype) Signature() Signature { return a.sig }
 //
 // Concurrency: any goroutine; never waits. Allocates: no.
 func (a *Archetype) Has(id ComponentID) bool { return a.sig.Has(id) }
+
+// Temporal says whether the Active plane and the entity column have the frames of the temporal
+// ring, and are not those of the last two or three frames only.
+//
+// Concurrency: any goroutine; never waits. Allocates: no.
+func (a *Archetype) Temporal() bool { return a.layout.rings[len(a.layout.rings)-1] == ringLong }
 
 // Components are the components by id, tags among them. The caller does not change the slice.
 //

@@ -29,10 +29,11 @@ type Chunk struct {
 	allocated uint32   // high-water mark: slots from here on were never taken
 	base      uint32   // cache index of slot 0
 
-	now      *uint64  // Store.stamp
+	now      *uint64  // Store.frame
 	touched  uint64   // when slots were last taken or given back, see stamp.go
 	activeAt uint64   // when the Active plane was last written
 	stamps   []uint64 // when each column of a component was last written, by table slot
+	high     uint32   // slots from here on are zero in all frames; see Store.Advance
 
 	soiled    uint32 // 1: free slots may not be zero, see soil.go; stored by workers, too
 	emptyPass uint64 // of Store.pass: when it was last noted as empty
@@ -43,6 +44,9 @@ type Chunk struct {
 
 	archetype *Archetype
 	layout    *FieldLayout
+	id        uint64           // no other chunk of the store ever has it
+	made      uint64           // the storage frame in which it was made
+	rows      []uint64         // the stamps of each frame that is kept, see Store.Close; nil before the first is
 	index     int              // in archetype.chunks
 	bases     []unsafe.Pointer // where frame 0 of each column begins
 	extent    *extent          // whose memory it has
@@ -96,6 +100,22 @@ func (c *Chunk) Cell(tableSlot int, slot uint32, size uintptr) unsafe.Pointer {
 	return unsafe.Add(c.table[tableSlot], uintptr(slot)*size)
 }
 
+// ID is a number that no other chunk of the store ever has.
+//
+// Concurrency: the registry's owner and its workers; never waits. Allocates: no.
+func (c *Chunk) ID() uint64 { return c.id }
+
+// Bytes is the column of a table slot as bytes, all slots of it; nil for one with pointers.
+//
+// Concurrency: the registry's owner and its workers; never waits. Allocates: no.
+func (c *Chunk) Bytes(tableSlot int) []byte {
+	if c.layout.fields[tableSlot].Pointers {
+		return nil
+	}
+	// Sound: a chunk's part of a column in one frame has this many bytes, free of pointers.
+	return unsafe.Slice((*byte)(c.table[tableSlot]), c.layout.parts[tableSlot])
+}
+
 // Columns16 are the columns, in the write frame, of cells of 16 bytes without pointers, in the
 // order of their table slots: the commonest kind, which spawning and reclaiming go through
 // without a look at the table.
@@ -122,9 +142,11 @@ func newChunk(a *Archetype, e *extent, place int, base uint32) *Chunk {
 		holes:     planes[:words:words],
 		born:      planes[words : 2*words : 2*words],
 		stamps:    planes[2*words:],
-		now:       &a.store.stamp,
+		now:       &a.store.frame,
 		archetype: a,
 		layout:    layout,
+		id:        a.store.nextID(),
+		made:      a.store.frame,
 		index:     len(a.chunks),
 		base:      base,
 		extent:    e,
@@ -161,6 +183,10 @@ func (c *Chunk) release() {
 	s.leave(c)
 	s.cache.give(uint64(c.base), uint64(c.layout.slots))
 	s.cacheCap.Store(uint32(s.cache.high()))
-	c.archetype.vacate(c)
+	if c.made == s.frame { // no reader can have it
+		c.archetype.vacate(c)
+	} else {
+		s.bury(c.archetype, c.extent, c.place)
+	}
 	*c = Chunk{archetype: c.archetype, layout: c.layout}
 }

@@ -108,6 +108,7 @@ func (a *Archetype) Settle() int {
 		c.clean()
 		for c.allocated > 0 && c.holes[(c.allocated-1)>>6]>>((c.allocated-1)&63)&1 != 0 {
 			a.closeHole(c, c.allocated-1)
+			c.high = max(c.high, c.allocated)
 			c.allocated--
 			a.allocated--
 		}
@@ -130,6 +131,7 @@ func (a *Archetype) releaseDoomed() int {
 	n := len(a.chunks) - len(kept)
 	clear(a.chunks[len(kept):])
 	a.chunks = kept
+	a.reshape()
 	a.reindex()
 	return n
 }

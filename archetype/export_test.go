@@ -73,8 +73,20 @@ func (s *slab) Regions() int                                { return len(s.regio
 // Corrupt hands the test a chunk's planes to break.
 func (c *Chunk) Corrupt() (holes, born []uint64) { return c.holes, c.born }
 
-// SetWriteFrame makes the store write another storage frame, in chunks made from now on.
-func (s *Store) SetWriteFrame(frame uint64) { s.frame = frame }
+// SetWriteFrame makes the store, in which there is no chunk yet, write another storage frame.
+func (s *Store) SetWriteFrame(frame uint64) {
+	s.frame = frame
+	for k, r := range s.rings {
+		s.rings[k].held = make([]uint64, r.count)
+		s.rings[k].held[frame%r.count] = frame
+	}
+}
+
+// Turn makes the next frame the write frame.
+func (s *Store) Turn() {
+	s.Close()
+	s.Advance(s.frame+1, 1, nil)
+}
 
 // LimitCacheIndices leaves only the lowest n cache indices of an empty store.
 func (s *Store) LimitCacheIndices(n uint64) {

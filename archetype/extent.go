@@ -133,11 +133,11 @@ func (a *Archetype) extentLayout() *FieldLayout {
 
 // vacate gives the place of a chunk back, cleared, and with the last one the extent.
 func (a *Archetype) vacate(c *Chunk) {
-	// Free slots are zero in the write frame, and before the rings first turn no other frame was
-	// written: where nobody lives, there is nothing to clear. It was half of the time of a
+	// Free slots are zero in the write frame, and no other frame of a chunk was written before the
+	// rings turned: where nobody lives, there is nothing to clear. It was half of the time of a
 	// compaction (defrag, BenchmarkCompact).
 	c.clean()
-	if c.Taken() > 0 || a.store.frame != 0 {
+	if c.Taken() > 0 || c.made != a.store.frame {
 		c.extent.clear(c.place)
 	}
 	a.vacatePlace(c.extent, c.place)
@@ -186,6 +186,16 @@ func (a *Archetype) verifyExtents() error {
 				return fmt.Errorf("chunk %d: column %d does not begin at place %d of its extent", i, k, c.place)
 			}
 		}
+	}
+	for _, g := range a.store.ghosts {
+		if g.archetype != a {
+			continue
+		}
+		places := used[g.extent]
+		if places == nil || places.has(g.place) {
+			return fmt.Errorf("place %d is kept for readers, and another one's or not in a listed extent", g.place)
+		}
+		places.flip(g.place)
 	}
 	vacant := 0
 	for i, e := range a.extents {

@@ -65,7 +65,7 @@ func TestExtentsGrowWithTheirArchetype(t *testing.T) {
 }
 
 func TestColumnsOfAnExtentLieEndToEnd(t *testing.T) {
-	for frame := range uint64(9) {
+	for frame := uint64(1); frame < 10; frame++ {
 		store, p, l := pair(t, 8)
 		store.SetWriteFrame(frame)
 		a := store.Archetype(0, archetype.Signature{}.With(p.ID).With(l.ID), "row", 128)
@@ -108,12 +108,17 @@ func TestAVacantPlaceIsTakenFirst(t *testing.T) {
 	column, base := released.Column(0), released.Base()
 	extent, place := released.Place()
 	require.Equal(t, []int{3, 1}, []int{extent, place})
-	store.SetWriteFrame(8)
-	for k := range uint64(8) { // as the ring has turned
-		released.Frame(0, k)[5] = 7
+	for range 8 {
+		released.Mark(0)
+		*(*byte)(released.Cell(0, 0, 16)) = 7
+		store.Turn()
 	}
+	column = released.Column(0)
 	a.ReclaimRun(released, 0, 64)
 	a.ReleaseChunk(5)
+	store.Reap(store.Frame() - 1)
+	require.NoError(t, store.Verify(), "readers may still have it")
+	store.Reap(store.Frame())
 	require.Equal(t, bytes, a.Bytes())
 	require.NoError(t, store.Verify(), "which looks at vacant places")
 
@@ -128,6 +133,7 @@ func TestAVacantPlaceIsTakenFirst(t *testing.T) {
 		a.ReclaimRun(a.Chunks()[2], 0, 64)
 		a.ReleaseChunk(2)
 	}
+	store.Reap(store.Frame())
 	places, _ := a.Extents()
 	require.Equal(t, []int{1, 1, 4, 8}, places)
 	require.Less(t, a.Bytes(), bytes)

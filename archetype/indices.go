@@ -7,7 +7,7 @@ import "fmt"
 // stored or filled. It is made when it is first needed, and lengthened by making a longer one, so
 // that parts handed out stay good. Nobody writes to it.
 //
-// Concurrency: the registry's owner and its workers, several at once; never waits. Allocates: when
+// Concurrency: any goroutine, several at once; never waits. Allocates: when
 // the table is too short.
 func (s *Store) Indices(n uint32) []uint32 {
 	// Those that find it too short at the same time each make one. All are alike, so it does not
@@ -15,7 +15,7 @@ func (s *Store) Indices(n uint32) []uint32 {
 	if t := s.indices.Load(); t != nil && uint32(len(*t)) >= n {
 		return *t
 	}
-	t := make([]uint32, max(n, 2*uint32(s.cache.high())))
+	t := make([]uint32, max(n, 2*s.CacheCap()))
 	for i := range t {
 		t[i] = uint32(i)
 	}

@@ -124,8 +124,13 @@ func (a *Archetype) Repack(c *Chunk) {
 	}
 	c.resolve(a.store.frame)
 	c.touched = *c.now
-	old.extent.clear(old.place)
-	a.vacatePlace(old.extent, old.place)
+	a.reshape()
+	if c.made == a.store.frame {
+		old.extent.clear(old.place)
+		a.vacatePlace(old.extent, old.place)
+	} else {
+		a.store.bury(a, old.extent, old.place)
+	}
 }
 
 func (a *Archetype) roomFor(c *Chunk) *extent {
@@ -160,6 +165,7 @@ func (s *Store) Rebase(c *Chunk) {
 	c.base = uint32(base)
 	c.touched = *c.now
 	s.enter(c)
+	c.archetype.reshape()
 	s.cache.give(old, slots)
 	s.cacheCap.Store(uint32(s.cache.high()))
 }

@@ -61,6 +61,7 @@ func (a *Archetype) Untake(c *Chunk, slot uint32, fresh bool) {
 		return
 	}
 	a.closeHole(c, slot)
+	c.high = max(c.high, c.allocated) // a wide loop may have written the slot
 	c.allocated--
 	a.allocated--
 	if c.allocated == 0 {
@@ -102,6 +103,14 @@ func (a *Archetype) Reclaim(c *Chunk, slot uint32) {
 	if holes|bit == ^uint64(0) { // seldom, too
 		a.noteEmpty(c)
 	}
+}
+
+// Vacate clears the handle of a slot that stays taken: whoever was there is dead.
+//
+// Concurrency: the registry's owner with no workers about; never waits. Allocates: no.
+func (c *Chunk) Vacate(slot uint32) {
+	c.entities[slot] = 0
+	c.touched = *c.now
 }
 
 // Clear releases all chunks. Nobody may use one of them any more.
@@ -193,6 +202,7 @@ func (a *Archetype) takeFromNewChunk() (*Chunk, uint32, bool) {
 	c := a.addChunk(uint32(base))
 	s.enter(c)
 	a.chunks = append(a.chunks, c)
+	a.reshape()
 	a.tail = c
 	a.bytes += int(c.layout.typed)
 	c.allocated = 1
@@ -207,6 +217,7 @@ func (a *Archetype) releaseTail() {
 	c := a.chunks[last]
 	a.chunks[last] = nil
 	a.chunks = a.chunks[:last]
+	a.reshape()
 	a.tail = nil
 	if last > 0 {
 		a.tail = a.chunks[last-1]

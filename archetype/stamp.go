@@ -4,22 +4,16 @@ import "sync/atomic"
 
 // Chunks remember when they changed, so that loops and copies can leave alone what did not: a
 // stamp for each column, and one that goes for all of them, since taking a slot and giving it
-// back writes every column. A stamp is whatever number the registry says the time is, its
-// frame number as a rule; it never falls. Undo does not take stamps back: a chunk may seem
-// changed that is as it was.
+// back writes every column. A stamp is the storage frame in which it was written; it never
+// falls. Undo does not take stamps back: a chunk may seem changed that is as it was.
 //
 // Columns are marked by several workers of one frame at once, hence atomically, and all of
 // them store the same number. Slots are taken and given back by the owner alone.
 
-// SetStamp says what number changes are marked with from now on.
-//
-// Concurrency: the registry's owner with no workers about; never waits. Allocates: no.
-func (s *Store) SetStamp(stamp uint64) { s.stamp = stamp }
-
 // Stamp is the number that changes are marked with now.
 //
 // Concurrency: the registry's owner and its workers; never waits. Allocates: no.
-func (s *Store) Stamp() uint64 { return s.stamp }
+func (s *Store) Stamp() uint64 { return s.frame }
 
 // Mark notes that cells of the column of a table slot are written now. Who hands out a way to
 // write them calls it.

@@ -42,8 +42,14 @@ func ValidateSlots(n int) error {
 type Store struct {
 	schema         *Schema
 	temporalFrames int
-	frame          uint64 // the write frame, as a storage frame
-	stamp          uint64 // what changes are marked with, see stamp.go
+	frame          uint64 // the write frame, as a storage frame; changes are marked with it
+	rings          [rings]ring
+	ids            uint64 // of chunks
+
+	dirty     []*Chunk   // those that Advance copies
+	ghosts    []ghost    // memory of chunks that readers may still have
+	directory *Directory // what readers walk, as of the last time that it changed
+	shapes    uint64     // changes of Archetype.shape there ever were
 
 	list    []*Archetype // in order of creation
 	byKey   map[archetypeKey]*Archetype
@@ -75,6 +81,7 @@ func NewStore(schema *Schema, temporalFrames int) *Store {
 		temporalFrames: temporalFrames,
 		byKey:          map[archetypeKey]*Archetype{},
 	}
+	s.initRings()
 	s.cache.give(0, cacheIndices)
 	return s
 }

@@ -152,7 +152,7 @@ func TestAReleasedChunkIsOfNoUse(t *testing.T) {
 func TestOnlyTheWriteFrameIsWritten(t *testing.T) {
 	for frame := range uint64(9) {
 		store, p, l := pair(t, 8)
-		store.SetWriteFrame(frame)
+		store.SetWriteFrame(frame + 1)
 		a := store.Archetype(0, archetype.Signature{}.With(p.ID).With(l.ID), "framed", 64)
 		for range 80 {
 			c, slot, _ := a.Take()

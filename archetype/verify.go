@@ -1,6 +1,7 @@
 package archetype
 
 import (
+	"bytes"
 	"fmt"
 	"math/bits"
 	"unsafe"
@@ -126,6 +127,42 @@ func (c *Chunk) verify() error {
 	return nil
 }
 
+// verifyFrames checks that a buffer which was written after the column last changed is the same as
+// that of the write frame, and that every buffer is zero where no slot was ever taken.
+func (c *Chunk) verifyFrames(f *FieldDescriptor) error {
+	r := &c.archetype.store.rings[c.layout.rings[f.Slot]]
+	changed := c.touched
+	switch plane := len(c.table) - 2; {
+	case f.Slot == plane:
+		changed = max(changed, c.activeAt)
+	case f.Slot < plane:
+		changed = max(changed, c.stamps[f.Slot])
+	}
+	part := c.layout.parts[f.Slot]
+	used := uintptr(max(c.high, c.allocated)) * f.ElementSize
+	if f.Slot == len(c.table)-2 {
+		used = uintptr(max(c.high, c.allocated)+63) / 64 * 8
+	}
+	now := unsafe.Slice((*byte)(c.table[f.Slot]), part)
+	for buffer, held := range r.held {
+		if uint64(buffer) == c.archetype.store.frame%r.count {
+			continue
+		}
+		// Sound: the chunk's part of a frame, and this one is one of FrameCount.
+		then := unsafe.Slice((*byte)(unsafe.Add(c.bases[f.Slot], uintptr(buffer)*f.FrameStride)), part)
+		if at, bad := nonZero(unsafe.Pointer(unsafe.SliceData(then)), part); bad && held < c.made {
+			return fmt.Errorf("frame %d of column %s was written before the chunk was made in frame %d, at byte %d", held, f.Type, c.made, at)
+		}
+		if changed <= held && !bytes.Equal(now, then) {
+			return fmt.Errorf("column %s last changed in frame %d, but is another one in frame %d", f.Type, changed, held)
+		}
+		if at, bad := nonZero(unsafe.Add(unsafe.Pointer(unsafe.SliceData(then)), used), part-used); bad {
+			return fmt.Errorf("frame %d of column %s was written where nobody was, at byte %d", held, f.Type, used+at)
+		}
+	}
+	return nil
+}
+
 // verifyWord checks the bits of 64 slots against each other.
 func (c *Chunk) verifyWord(w int) error {
 	never := ^uint64(0) // slots that were never taken
@@ -148,17 +185,10 @@ func (c *Chunk) verifyWord(w int) error {
 	return nil
 }
 
-// verifyColumn checks that the cells of free slots are zero, and that no frame but the write
-// frame was ever written.
+// verifyColumn checks that the cells of free slots are zero, and the other frames of the column.
 func (c *Chunk) verifyColumn(f *FieldDescriptor) error {
-	for frame := range uint64(f.FrameCount) {
-		if frame == c.archetype.store.frame%uint64(f.FrameCount) {
-			continue
-		}
-		// Sound: the chunk's part of a frame, and this one is one of FrameCount.
-		if at, bad := nonZero(unsafe.Add(c.bases[f.Slot], uintptr(frame)*f.FrameStride), c.layout.parts[f.Slot]); bad {
-			return fmt.Errorf("frame %d of column %s was written, at byte %d", frame, f.Type, at)
-		}
+	if err := c.verifyFrames(f); err != nil {
+		return err
 	}
 	if plane := len(c.table) - 2; f.Slot == plane {
 		return nil // its bits were compared with the holes

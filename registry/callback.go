@@ -91,11 +91,16 @@ func (r *Registry) showBorn() {
 // are seen first, and what is born stays out of sight until Finish, so that a loop meets
 // each entity once however the callback changes structure.
 //
-// Panics: ErrExpired on an expired token, ErrNotPublished on a snapshot.
+// For a snapshot it gives nil, and there is nothing to begin: see Frames.
+//
+// Panics: ErrExpired on an expired token.
 // Concurrency: as the token. Allocates: no.
 func Iterate(a Access) *archetype.Store {
 	r, inWindow, err := opened(a)
 	if err != nil {
+		if err == ErrReadOnly {
+			return nil
+		}
 		panic(err)
 	}
 	if inWindow {

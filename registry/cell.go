@@ -18,6 +18,9 @@ import (
 func Get[C any](a Access, h handles.Local) (*C, error) {
 	r, comp, err := openFor[C](a)
 	if err != nil {
+		if s := published(a); s != nil {
+			return getPublished[C](s, h)
+		}
 		return nil, err
 	}
 	ch, slot, err := r.locate(h)
@@ -36,6 +39,9 @@ func Peek[C any](a Access, h handles.Local) (C, error) {
 	var v C
 	r, comp, err := openFor[C](a)
 	if err != nil {
+		if s := published(a); s != nil {
+			return peekPublished[C](s, h)
+		}
 		return v, err
 	}
 	ch, slot, err := r.locate(h)
@@ -74,6 +80,9 @@ func Set[C any](a Access, h handles.Local, v C) error {
 // Panics: ErrExpired.
 // Concurrency: as the token. Allocates: no.
 func Has[C any](a Access, h handles.Local) bool {
+	if s := published(a); s != nil {
+		return hasPublished[C](s, h)
+	}
 	r := mustOpen(a)
 	comp, err := componentOf[C](r)
 	if err != nil {
@@ -183,6 +192,10 @@ func NewCells[C any](r *Registry) (*Cells[C], error) {
 func (c *Cells[C]) Get(a Access, h handles.Local) (*C, bool) {
 	ch, slot, ok := c.find(a, h)
 	if !ok {
+		if s := published(a); s != nil && s.r == c.r {
+			p, err := getPublished[C](s, h)
+			return p, err == nil
+		}
 		return nil, false
 	}
 	col := ch.Archetype().Column(c.comp.ID)
@@ -200,7 +213,14 @@ func (c *Cells[C]) Get(a Access, h handles.Local) (*C, bool) {
 // Concurrency: as the token. Allocates: no.
 func (c *Cells[C]) Peek(a Access, h handles.Local) (v C, ok bool) {
 	ch, slot, ok := c.find(a, h)
-	return v, ok && load(c.comp, ch, slot, &v)
+	if !ok {
+		if s := published(a); s != nil && s.r == c.r {
+			v, err := peekPublished[C](s, h)
+			return v, err == nil
+		}
+		return v, false
+	}
+	return v, load(c.comp, ch, slot, &v)
 }
 
 // Set gives the component of h a value, as the function Set does; false as for Peek.
@@ -217,7 +237,10 @@ func (c *Cells[C]) Set(a Access, h handles.Local, v C) bool {
 }
 
 func (c *Cells[C]) find(a Access, h handles.Local) (*archetype.Chunk, uint32, bool) {
-	r := mustOpen(a)
+	r, _, err := opened(a)
+	if err != nil && err != ErrReadOnly {
+		panic(err)
+	}
 	if r != c.r {
 		return nil, 0, false
 	}

@@ -13,6 +13,10 @@ type Hooks struct {
 	// goroutine.
 	Spread  func(n int, run func(worker int))
 	Workers int
+
+	// Held is told of a frame that readers have held for many frames; in an ecsdebug build with the
+	// stack at which one of them acquired it. Called on Logic.
+	Held func(frame uint64, stack string)
 }
 
 // Core is the registry as its engine sees it: the frame's machinery, one method a step.
@@ -81,12 +85,17 @@ func (c *Core) Inside() bool { return caller.Inside(c.r.id) }
 // Concurrency: any goroutine. Allocates: no.
 func (c *Core) FrameNumber() uint64 { return c.r.frame.Load() }
 
-// Advance begins the next frame and gives its number.
+// Advance begins the next frame and gives its number: what every column of more than one frame has is
+// brought into the buffers that it is going to write.
 //
 // Concurrency: Logic only. Allocates: no.
 func (c *Core) Advance() uint64 {
-	c.r.endFrame() // after it the stamp is that of this frame
-	return c.r.frame.Add(1)
+	r := c.r
+	r.endFrame()
+	r.publishFrame()
+	r.beginWriting(c.hooks.Workers, c.hooks.Spread)
+	r.frames.begun = true
+	return r.frame.Add(1)
 }
 
 // DrainDestroys makes tombstones of the deaths from outside, and says how many.
@@ -177,10 +186,13 @@ func (c *Core) Deliver() { c.r.deliver() }
 // Concurrency: Logic only. Allocates: no, as testing.AllocsPerRun counts.
 func (c *Core) NewFrame() *Frame { return c.r.currentFrame() }
 
-// EndFrame expires the token of the current frame.
+// EndFrame expires the token of the current frame and publishes it.
 //
-// Concurrency: Logic only. Allocates: no.
-func (c *Core) EndFrame() { c.r.endFrame() }
+// Concurrency: Logic only. Allocates: no, but when chunks have come or gone.
+func (c *Core) EndFrame() {
+	c.r.endFrame()
+	c.r.publishFrame()
+}
 
 // System runs fn as the system of that name. Panics and exits go on through.
 //

@@ -252,7 +252,7 @@ func (r *Registry) process() int {
 	r.locals.FreeAll(r.dying, frame)
 	r.namedDeaths, r.namedMark = 0, 0
 	r.dying, r.graves, r.placeless = r.dying[:0], r.graves[:0], 0
-	r.obitMark, r.deadBefore = 0, 0
+	r.obitMark, r.deadBefore, r.frames.buried = 0, 0, 0
 	r.causes, r.causeAt = r.causes[:0], 0
 	r.countNamed()
 	r.releaseEmptied()

@@ -25,6 +25,9 @@ var (
 	ErrNotSpawned = errors.New("registry: reserved, not spawned yet")
 	// ErrNotPublished reports that no published frame, or no published column, can be read.
 	ErrNotPublished = errors.New("registry: not published")
+	// ErrReadOnly reports what would write a published frame, or needs the frame that is being
+	// written.
+	ErrReadOnly = errors.New("registry: a published frame is never written")
 	// ErrRunning reports an Update while an engine runs the registry, or a second engine.
 	ErrRunning = errors.New("registry: an engine runs this registry")
 	// ErrWouldDeadlock reports a call that waits for the goroutine that makes it.

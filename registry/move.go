@@ -213,6 +213,13 @@ func (r *Registry) findDeathIfDead(h handles.Local) *grave {
 // Panics: ErrExpired.
 // Concurrency: as the token. Allocates: no.
 func CacheIndex(a Access, h handles.Local) (uint32, bool) {
+	if s := published(a); s != nil {
+		ref, slot, err := s.find(h)
+		if err != nil {
+			return 0, false
+		}
+		return ref.Base() + slot, true
+	}
 	r := mustOpen(a)
 	ch, slot, err := r.locate(h)
 	if err != nil {
@@ -226,6 +233,10 @@ func CacheIndex(a Access, h handles.Local) (uint32, bool) {
 // Panics: ErrExpired.
 // Concurrency: as the token. Allocates: no.
 func Active(a Access, h handles.Local) bool {
+	if s := published(a); s != nil {
+		ref, slot, err := s.find(h)
+		return err == nil && ref.Active(s.storage)[slot>>6]>>(slot&63)&1 != 0
+	}
 	r := mustOpen(a)
 	ch, slot, err := r.locate(h)
 	return err == nil && shown(ch, slot)

@@ -71,6 +71,7 @@ func (r *Registry) Update(fn func(*Window) error) error {
 		r.deliver()
 		r.endFrame()
 	}
+	r.beginWriting(1, nil)
 	r.openWindow()
 	r.runWishes()
 	err := r.callback(fn)

@@ -37,6 +37,8 @@ type Registry struct {
 	killed    atomic.Int64       // length of that list, for statistics
 	netDeaths atomic.Uint64      // deaths with a net handle, stored by the owner when they cannot be undone any more
 	room      atomic.Int64       // entities that may still be born, less what the owner holds in stash
+	frames    frames
+	snapshots atomic.Pointer[snapshotBlock]
 	board     statBoard
 	obits     obituaries
 
@@ -153,7 +155,7 @@ func build(c Config, generationBits uint8) *Registry {
 		rand:     rand.New(pcg),
 	}
 	r.room.Store(int64(c.MaxEntities))
-	r.store.SetStamp(1)
+	r.initFrames()
 	r.id = caller.ID(r)
 	return r
 }
@@ -166,32 +168,6 @@ func (r *Registry) Config() Config { return r.cfg }
 // late says that a death from outside is an operation of the next window: until then
 // systems see the entity, so that what they do does not depend on when it died.
 func (r *Registry) late() bool { return r.cfg.Deterministic || r.cfg.TemporalFrames > 0 }
-
-// Acquire pins the newest published frame. Frames are not published yet: the answer is
-// ErrNotPublished.
-//
-// Concurrency: any goroutine; never waits. Allocates: no.
-func (r *Registry) Acquire() (*Snapshot, error) { return nil, ErrNotPublished }
-
-// AcquireAt pins an older published frame of the temporal ring. Frames are not published
-// yet: the answer is ErrTooOld for a frame of the past, ErrNotPublished for any other.
-//
-// Concurrency: any goroutine; never waits. Allocates: no.
-func (r *Registry) AcquireAt(frame uint64) (*Snapshot, error) {
-	if frame < r.frame.Load() {
-		return nil, ErrTooOld
-	}
-	return nil, ErrNotPublished
-}
-
-// Read acquires the newest published frame, runs fn on it and releases it, whatever fn
-// does. Frames are not published yet: the answer is ErrNotPublished and fn does not run.
-//
-// Concurrency: any goroutine; never waits. Allocates: no.
-func (r *Registry) Read(func(*Snapshot) error) error {
-	_, err := r.Acquire()
-	return err
-}
 
 // CacheCap is one past the largest cache index in use: the length that external arrays
 // (physics bodies, render buffers) need. It may rise in a window.

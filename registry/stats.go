@@ -20,7 +20,8 @@ type Stats struct {
 	Tombstoned          int    // entities dead whose slot is not reclaimed
 	Allocated           int    // slots ever used: what loops walk over
 	Chunks              int
-	PendingDestructions int // entities and reservations that wait for ProcessDeferredDestructions
+	PublishSkips        uint64 // frames that were not published, because readers held all buffers there were
+	PendingDestructions int    // entities and reservations that wait for ProcessDeferredDestructions
 	Global, Local, Net  SpaceStats
 	Archetypes          []ArchetypeStats // those that have chunks, in order of creation
 }
@@ -41,7 +42,8 @@ type ArchetypeStats struct {
 func (r *Registry) Stats() Stats {
 	select {
 	case r.owner <- struct{}{}: // nobody inside: bring the board up to date
-		if !r.late() {
+		if !r.late() && r.outside.Load() != 0 {
+			r.beginWriting(1, nil)
 			r.drainOutside()
 		}
 		r.publish()
@@ -50,6 +52,7 @@ func (r *Registry) Stats() Stats {
 	}
 	s := r.board.read()
 	s.Frame = r.frame.Load()
+	s.PublishSkips = r.frames.skips.Load()
 	return s
 }
 

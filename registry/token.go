@@ -14,7 +14,8 @@ type Access interface {
 	// Concurrency: as the token. Allocates: no.
 	FrameNumber() uint64
 
-	tokenOf() *token // nil for a nil token; a type that embeds a token is an Access, too
+	tokenOf() *token     // nil for a nil token; a type that embeds a token is an Access, too
+	snapshot() *Snapshot // itself, nil for every other token
 }
 
 // token is what Window and Frame share. A token is made once and never reused, so that one
@@ -70,6 +71,8 @@ func (w *Window) tokenOf() *token {
 	}
 	return &w.token
 }
+
+func (w *Window) snapshot() *Snapshot { return nil }
 
 // open checks the token and gives its registry.
 func (w *Window) open() (*Registry, error) {
@@ -137,6 +140,8 @@ func (f *Frame) tokenOf() *token {
 	return &f.token
 }
 
+func (f *Frame) snapshot() *Snapshot { return nil }
+
 func (f *Frame) open() (*Registry, error) {
 	if f == nil || !f.valid() {
 		return nil, ErrExpired
@@ -144,44 +149,8 @@ func (f *Frame) open() (*Registry, error) {
 	return f.r, nil
 }
 
-// Snapshot is the right to read one published frame. Frames are not published yet, so
-// Acquire gives none out and every use of the zero Snapshot is ErrExpired.
-type Snapshot struct{ token }
-
-// Registry is the registry the snapshot reads.
-//
-// Panics: ErrExpired after Release.
-// Concurrency: any goroutine that holds it. Allocates: no.
-func (s *Snapshot) Registry() *Registry {
-	if s == nil || !s.valid() {
-		panic(ErrExpired)
-	}
-	return s.r
-}
-
-// FrameNumber is the published frame; it stays valid after Release.
-//
-// Concurrency: any goroutine that holds it. Allocates: no.
-func (s *Snapshot) FrameNumber() uint64 { return 0 }
-
-// Release gives the frame back; a second call is harmless.
-//
-// Concurrency: any goroutine that holds it; never waits. Allocates: no.
-func (s *Snapshot) Release() {
-	if s != nil {
-		s.closed.Store(true)
-	}
-}
-
-func (s *Snapshot) tokenOf() *token {
-	if s == nil {
-		return nil
-	}
-	return &s.token
-}
-
-// opened checks any token and gives its registry. inWindow says that it is a Window. A
-// snapshot cannot be read yet.
+// opened checks a token that may write and gives its registry. inWindow says that it is a Window.
+// For a snapshot the answer is ErrReadOnly: who can do with one asks published.
 func opened(a Access) (r *Registry, inWindow bool, err error) {
 	if a == nil {
 		return nil, false, ErrExpired
@@ -191,7 +160,7 @@ func opened(a Access) (r *Registry, inWindow bool, err error) {
 	case t == nil || !t.valid():
 		return nil, false, ErrExpired
 	case t.kind == snapshotToken:
-		return nil, false, ErrNotPublished
+		return nil, false, ErrReadOnly
 	}
 	return t.r, t.kind == windowToken, nil
 }
@@ -248,5 +217,4 @@ func (r *Registry) endFrame() {
 		r.current = nil
 	}
 	r.forks = 0
-	r.store.SetStamp(r.frame.Load() + 1)
 }

@@ -38,7 +38,7 @@ func spotOf(ch *archetype.Chunk, slot uint32) spot {
 // calls, compaction may fill slots behind the cursor from slots ahead of it: those entities are
 // passed over.
 //
-// Panics: with registry.ErrExpired if a is used after its callback, with registry.ErrNotPublished
+// Panics: with registry.ErrExpired if a is used after its callback, with registry.ErrReadOnly
 // on a snapshot, with ErrForeign if a belongs to another registry.
 //
 // Concurrency: whoever holds a and the cursor. Allocates: no.
@@ -62,6 +62,9 @@ func (f *Field[V]) Advance(a registry.Access) bool {
 // advanceFar is Advance with nothing known.
 func (f *Field[V]) advanceFar(a registry.Access) bool {
 	store := registry.Iterate(a)
+	if store == nil {
+		panic(fmt.Errorf("views: cursor on %v: %w", f.h, registry.ErrReadOnly))
+	}
 	defer registry.Finish(a)
 	if a.Registry() != f.reg {
 		panic(fmt.Errorf("views: cursor on %v: %w", f.h, ErrForeign))

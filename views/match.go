@@ -3,14 +3,15 @@ package views
 import (
 	"github.com/airlock-ecs/airlock/archetype"
 	"github.com/airlock-ecs/airlock/internal/check"
+	"github.com/airlock-ecs/airlock/registry"
 )
 
 // matches is the list of archetypes that a plan selects, as of one version of the store.
 //
 // Ownership: immutable once published; goroutines that share a query share it.
 type matches struct {
-	store   *archetype.Store
-	version uint64 // of the store's list of archetypes
+	store   *archetype.Store // nil for snapshots
+	version uint64           // of the store's list of archetypes, or of a directory's
 	list    []match
 }
 
@@ -18,6 +19,7 @@ type matches struct {
 // so that a run costs no lookup.
 type match struct {
 	arch    *archetype.Archetype
+	at      int // its place in the list of archetypes
 	fills   []fill
 	index   int       // offset of the slice of cache indices in the view struct, -1 without one
 	absent  []uintptr // offsets of slices that stay nil here
@@ -42,15 +44,21 @@ type since struct {
 // find lists the archetypes that match now. The caller is inside the store's access, so the
 // list doesn't change under it.
 func (p *plan) find(store *archetype.Store) *matches {
-	m := &matches{store: store, version: store.Version()}
-	for _, a := range store.Archetypes() {
+	return &matches{store: store, version: store.Version(), list: p.among(store.Archetypes())}
+}
+
+// among lists those archetypes of a list that match.
+func (p *plan) among(archetypes []*archetype.Archetype) (list []match) {
+	for i, a := range archetypes {
 		sig := a.Signature()
 		if !sig.Contains(p.need) || sig.Intersects(p.avoid) || p.class >= 0 && a.Class() != p.class {
 			continue
 		}
-		m.list = append(m.list, p.match(a))
+		m := p.match(a)
+		m.at = i
+		list = append(list, m)
 	}
-	return m
+	return list
 }
 
 // match works out how to show an archetype.
@@ -91,14 +99,14 @@ func (p *plan) match(a *archetype.Archetype) match {
 }
 
 // shows says whether a chunk has changed as the filters demand.
-func (m *match) shows(c *archetype.Chunk) bool {
+func (m *match) shows(a registry.Access, c *archetype.Chunk) bool {
 	for i := range m.changed {
 		s := &m.changed[i]
 		latest := c.StructureChangedAt()
 		for k := range s.n {
 			latest = max(latest, c.ChangedAt(s.first+k))
 		}
-		if latest <= s.frame {
+		if latest <= registry.Since(a, s.frame) {
 			return false
 		}
 	}

@@ -1,6 +1,8 @@
 package views
 
 import (
+	"fmt"
+	"reflect"
 	"sync/atomic"
 	"unsafe"
 
@@ -87,7 +89,7 @@ func (f *fork[T]) Part(frame *registry.Frame, worker, i int) {
 		m.begin(unsafe.Pointer(&l.view))
 	}
 	l.frame = frame
-	eachRun(m, p.chunk, &l.view, l.yield)
+	eachRun(m, p.chunk, &l.view, false, l.yield)
 }
 
 // Parallel is Runs with the chunks spread over the engine's workers: fn is called for every run, by
@@ -102,11 +104,15 @@ func (f *fork[T]) Part(frame *registry.Frame, worker, i int) {
 // If fn panics, the other chunks are done nevertheless, and the first panic in their order goes on
 // from here.
 //
-// Panics: as Runs; with what fn panics with.
+// Panics: as Runs; registry.ErrReadOnly on a snapshot, which has no frame to give to fn; with what fn
+// panics with.
 //
 // Concurrency: whoever holds a. Allocates: as Runs.
 func (q *Query[T]) Parallel(a registry.Access, fn func(*registry.Frame, *T)) {
 	store := registry.Iterate(a)
+	if store == nil {
+		panic(fmt.Errorf("views: query %v: Parallel: %w", reflect.TypeFor[T](), registry.ErrReadOnly))
+	}
 	defer registry.Finish(a)
 	f := q.forks.take()
 	defer f.giveBack()
@@ -116,7 +122,7 @@ func (q *Query[T]) Parallel(a registry.Access, fn func(*registry.Frame, *T)) {
 		m := &f.list[i]
 		live += m.arch.Live()
 		for _, c := range m.arch.Chunks() {
-			if m.shows(c) {
+			if m.shows(a, c) {
 				f.parts = append(f.parts, part{c, i})
 			}
 		}

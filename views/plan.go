@@ -21,7 +21,8 @@ type plan struct {
 	need    archetype.Signature // components of columns and of With and Changed filters
 	avoid   archetype.Signature // components of Without filters
 	changed []change
-	class   int // the only one, -1: any
+	shown   []*archetype.Component // those that columns show cells of
+	class   int                    // the only one, -1: any
 }
 
 // column is one field of the view struct.
@@ -59,6 +60,9 @@ func newPlan(r *registry.Registry, t reflect.Type, filters []Filter) (*plan, err
 		c, err := newColumn(schema, f)
 		if err == nil {
 			err = p.add(t, c)
+		}
+		if comp, ok := schema.ByID(c.key.Component); ok && err == nil {
+			p.shown = append(p.shown, comp)
 		}
 		if err != nil {
 			return nil, fmt.Errorf("field %s %v: %w", f.Name, f.Type, err)

@@ -25,8 +25,9 @@ type Query[T any] struct {
 	// matched is replaced whole when the store's list of archetypes has changed. Goroutines
 	// that find it old at the same time each build the new one; the last stored is as good as
 	// any, since all of them are of the version the store has while they look.
-	matched atomic.Pointer[matches]
-	spares  spares[T]
+	matched   atomic.Pointer[matches]
+	published atomic.Pointer[matches] // the same for snapshots, by the directory of their frame
+	spares    spares[T]
 
 	spreadFrom int // entities that Parallel spreads; set once
 	forks      forks[T]
@@ -72,10 +73,13 @@ func NewQuery[T any](r *registry.Registry, filters ...Filter) (*Query[T], error)
 // The slices are the storage itself. They are valid until the window or frame ends, and what
 // is written to them is written to the entities. The struct is valid until the next run.
 //
-// Panics: with registry.ErrExpired if a is used after its callback, with ErrForeign
-// if a belongs to another registry.
+// On a snapshot the loop shows that frame, and its slices are to be read only, until Release.
 //
-// Concurrency: whoever holds a, several goroutines if it is a frame; never waits. Allocates:
+// Panics: with registry.ErrExpired if a is used after its callback, with ErrForeign
+// if a belongs to another registry; on a snapshot with registry.ErrNotPublished for a column that it
+// does not have: a Cold one, or of an older frame one that is not Temporal.
+//
+// Concurrency: whoever holds a, several goroutines if it is a frame or a snapshot; never waits. Allocates:
 // no, nor does a loop over it, except for the first and for more than 8 loops at one time.
 func (q *Query[T]) Runs(a registry.Access) iter.Seq[*T] {
 	// Small enough to be inlined into the caller's range statement: the closure then stays on
@@ -111,19 +115,20 @@ func (q *Query[T]) run(a registry.Access, frame uint64, yield func(*T) bool) {
 		// may hold a window, and even Reset is among the things it can do with it.
 		for j := 0; j < len(m.arch.Chunks()); j++ {
 			c := m.arch.Chunks()[j]
-			if frame != 0 && !m.changedAfter(c, frame) || len(m.changed) != 0 && !m.shows(c) {
+			if frame != 0 && !m.changedAfter(c, frame) || len(m.changed) != 0 && !m.shows(a, c) {
 				continue
 			}
-			if !eachRun(m, c, t, yield) {
+			if !eachRun(m, c, t, false, yield) {
 				return
 			}
 		}
 	}
 }
 
-// eachRun yields the runs of a chunk; false if the body wants no more.
-func eachRun[T any](m *match, c *archetype.Chunk, t *T, yield func(*T) bool) bool {
-	for from, marked := 0, false; from < c.Allocated(); {
+// eachRun yields the runs of a chunk; false if the body wants no more. A chunk that is not to be
+// marked passes for marked.
+func eachRun[T any](m *match, c *archetype.Chunk, t *T, marked bool, yield func(*T) bool) bool {
+	for from := 0; from < c.Allocated(); {
 		lo, hi := nextRun(c.Active(), from, c.Allocated())
 		if lo == hi {
 			break
@@ -157,12 +162,15 @@ func finish[T any](a registry.Access, t *T, place *spare[T]) {
 // Concurrency: as Runs. Allocates: no.
 func (q *Query[T]) Count(a registry.Access) int {
 	store := registry.Iterate(a)
+	if store == nil {
+		return q.countPublished(registry.Frames(a))
+	}
 	defer registry.Finish(a)
 	n := 0
 	list := q.matching(a, store)
 	for i := range list {
 		for _, c := range list[i].arch.Chunks() {
-			if list[i].shows(c) {
+			if list[i].shows(a, c) {
 				n += countLive(c.Active(), c.Allocated())
 			}
 		}
@@ -183,7 +191,7 @@ func (q *Query[T]) DestroyAll(w *registry.Window) int {
 	list := q.matching(w, store)
 	for i := range list {
 		for _, c := range list[i].arch.Chunks() {
-			if !list[i].shows(c) {
+			if !list[i].shows(w, c) {
 				continue
 			}
 			for lo, hi := nextRun(c.Active(), 0, c.Allocated()); lo < hi; lo, hi = nextRun(c.Active(), hi, c.Allocated()) {

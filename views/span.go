@@ -129,7 +129,7 @@ func (s *span) list() {
 // lane of an entity that the same callback has destroyed or moved is not undone if it fails, as all
 // that is written through slices.
 //
-// Order, validity and marking are those of Runs.
+// Order, validity and marking are those of Runs. Of a snapshot, chunks are shown with all their slots.
 //
 // Panics: as Runs.
 //
@@ -140,6 +140,10 @@ func (q *Query[T]) Spans(a registry.Access) iter.Seq2[*T, Mask] {
 
 func (q *Query[T]) spans(a registry.Access, yield func(*T, Mask) bool) {
 	store := registry.Iterate(a)
+	if store == nil {
+		q.spansPublished(registry.Frames(a), yield)
+		return
+	}
 	t, place := q.spares.take()
 	defer finish(a, t, place)
 	if place == nil {
@@ -152,7 +156,7 @@ func (q *Query[T]) spans(a registry.Access, yield func(*T, Mask) bool) {
 		m.begin(unsafe.Pointer(t))
 		for j := 0; j < len(m.arch.Chunks()); j++ {
 			c := m.arch.Chunks()[j]
-			if !m.shows(c) {
+			if !m.shows(a, c) {
 				continue
 			}
 			if k == len(place.spans) {

@@ -1,6 +1,10 @@
 package views
 
-import "sync/atomic"
+import (
+	"sync/atomic"
+
+	"github.com/airlock-ecs/airlock/archetype"
+)
 
 // spareCount is how many view structs a query keeps. More loops than that at one time each
 // allocate theirs.
@@ -21,8 +25,9 @@ type spares[T any] [spareCount]spare[T]
 // spare is the place of one struct.
 type spare[T any] struct {
 	busy  atomic.Bool
-	view  *T     // owned by whoever set busy; nil until first needed
-	spans []span // likewise
+	view  *T              // owned by whoever set busy; nil until first needed
+	spans []span          // likewise
+	look  archetype.Chunk // at a chunk of a snapshot; likewise
 }
 
 // take hands out a struct and the place it belongs to, nil if all places are busy.
@@ -46,6 +51,7 @@ func (p *spare[T]) giveBack(t *T) {
 	var empty T
 	*t = empty
 	if p != nil {
+		p.look.Conceal()
 		p.busy.Store(false)
 	}
 }

@@ -1,0 +1,268 @@
+package archetype
+
+import (
+	"math"
+	"sync/atomic"
+	"unsafe"
+)
+
+// Storage goes from frame to frame. A storage frame is a number that only rises; what belongs to
+// it lies, in each column, in the buffer numbered frame % FrameCount. While a frame is written it
+// is the write frame. Close ends that, and from then on nobody writes it: Advance makes another
+// frame the write frame, and first brings its buffers to the state of the last one. Which frame
+// comes next is for the caller to say: it steps over those whose buffers are still wanted.
+//
+// A buffer was last written in a frame that the ring remembers. A column that has not changed
+// after it is there already as it is now: it is not copied. So what has rested for as long as the
+// ring is deep costs a look at its stamps.
+
+// Rings: columns have 1 frame, 3, or those of the temporal ring.
+const (
+	ringCold uint8 = iota
+	ringShort
+	ringLong
+	rings
+)
+
+// ring is what is known of the buffers that all columns of a number of frames have.
+type ring struct {
+	count uint64
+	held  []uint64 // by buffer: the frame that it was last written in, 0 if it never was
+	// The buffer of the write frame held the frame before, so a column that has not changed after
+	// that needs no copy: see Advance and Close. Nothing has, when the buffer is the same as that of
+	// the frame before.
+	before uint64
+	rows   uint64 // the same for stamps, which are written by Close
+}
+
+const inPlace = math.MaxUint64
+
+func ringCounts(temporalFrames int) [rings]uint64 {
+	return [rings]uint64{1, volatileFrames, uint64(max(temporalFrames, 1))}
+}
+
+// ringOf is the ring of a tier's columns.
+func ringOf(t Tier, temporalFrames int) uint8 {
+	switch t.frames(temporalFrames) {
+	case 1:
+		return ringCold
+	case volatileFrames:
+		return ringShort
+	}
+	return ringLong
+}
+
+// firstFrame is the write frame of a new store.
+const firstFrame = 1
+
+func (s *Store) initRings() {
+	s.frame = firstFrame
+	for k, count := range ringCounts(s.temporalFrames) {
+		s.rings[k] = ring{count: count, held: make([]uint64, count)}
+		s.rings[k].held[s.frame%count] = s.frame
+	}
+}
+
+func (s *Store) nextID() uint64 {
+	s.ids++
+	return s.ids
+}
+
+// Frame is the write frame.
+//
+// Concurrency: the registry's owner and its workers; never waits. Allocates: no.
+func (s *Store) Frame() uint64 { return s.frame }
+
+// Holds says whether the buffers of a frame still have what was written in it: those with three
+// frames, and those of the temporal ring.
+//
+// Concurrency: the registry's owner and its workers; never waits. Allocates: no.
+func (s *Store) Holds(frame uint64) (short, long bool) {
+	holds := func(r *ring) bool { return r.held[frame%r.count] == frame }
+	return holds(&s.rings[ringShort]), s.temporalFrames > 0 && holds(&s.rings[ringLong])
+}
+
+// Close ends the writing of the write frame: its stamps are kept with it, for readers. The frame
+// may be read by others as soon as they have learned of it, until Advance makes another frame of
+// its buffers the write frame.
+//
+// Concurrency: the registry's owner with no workers about; never waits. Allocates: once a chunk.
+func (s *Store) Close() {
+	for _, a := range s.list {
+		k := a.layout.rings[len(a.layout.rings)-1]
+		r := &s.rings[k]
+		row, before := int(s.frame%r.count), r.rows
+		for _, c := range a.chunks {
+			if c.rows == nil {
+				c.rows = make([]uint64, int(r.count)*(len(c.stamps)+2))
+				a.reshape() // readers have it by its Ref
+			} else if !c.changedAfter(before) {
+				continue
+			}
+			c.saveStamps(row)
+		}
+	}
+}
+
+// saveStamps keeps the stamps with a frame.
+func (c *Chunk) saveStamps(row int) {
+	n := len(c.stamps)
+	to := c.rows[row*(n+2):][: n+2 : n+2]
+	copy(to, c.stamps)
+	to[n], to[n+1] = c.touched, c.activeAt
+}
+
+// changedAfter says whether anything in the chunk has changed after a frame.
+func (c *Chunk) changedAfter(frame uint64) bool {
+	if c.touched > frame || c.activeAt > frame {
+		return true
+	}
+	for _, stamp := range c.stamps {
+		if stamp > frame {
+			return true
+		}
+	}
+	return false
+}
+
+// Spread has several goroutines call run, with numbers from 0 up to n, and returns when all have.
+type Spread func(n int, run func(worker int))
+
+// Advance makes next the write frame: every column of more than one frame has there what it had in
+// the write frame before. With workers above 1 the copying is spread over them when it is worth it.
+//
+// next is higher than the frame before. Nobody reads the buffers of next, but for those that it
+// shares with the frame before: those go on as they are.
+//
+// Concurrency: the registry's owner with no workers about; never waits for readers. Allocates: no,
+// but for growth.
+func (s *Store) Advance(next uint64, workers int, spread Spread) {
+	from := s.frame
+	for k := range s.rings {
+		r := &s.rings[k]
+		buffer := next % r.count
+		r.before, r.rows = r.held[buffer], r.held[buffer]
+		if buffer == from%r.count {
+			r.before, r.rows = inPlace, from
+		}
+		r.held[buffer] = next
+	}
+	s.frame = next
+	bytes := s.collect()
+	switch {
+	case len(s.dirty) == 0:
+	case workers > 1 && bytes >= spreadBytes:
+		s.copySpread(from, workers, spread)
+	default:
+		for _, c := range s.dirty {
+			c.copyFrom(s, from)
+		}
+	}
+	clear(s.dirty)
+	s.dirty = s.dirty[:0]
+}
+
+// spreadBytes is how much there must be to copy for a second goroutine to be of use.
+const spreadBytes = 1 << 20
+
+// collect points all chunks to the write frame and lists those with a column to copy. It says
+// how many bytes these may be.
+func (s *Store) collect() (bytes int) {
+	before := min(s.rings[ringShort].before, s.rings[ringLong].before)
+	for _, a := range s.list {
+		for _, c := range a.chunks {
+			if c.changedAfter(before) {
+				s.dirty = append(s.dirty, c)
+				bytes += int(c.layout.ringed)
+			}
+			c.resolve(s.frame)
+		}
+	}
+	return bytes
+}
+
+// copySpread copies with several workers, which take chunks one by one.
+func (s *Store) copySpread(from uint64, workers int, spread Spread) {
+	var next atomic.Int64
+	spread(min(workers, len(s.dirty)), func(int) {
+		for {
+			i := int(next.Add(1)) - 1
+			if i >= len(s.dirty) {
+				return
+			}
+			s.dirty[i].copyFrom(s, from)
+		}
+	})
+}
+
+// copyFrom brings the columns to the state they had in frame from.
+func (c *Chunk) copyFrom(s *Store, from uint64) {
+	l := c.layout
+	c.high = max(c.high, c.allocated)
+	slots := uintptr(c.high)
+	plane := len(l.fields) - 2
+	for i, k := range l.rings {
+		changed := c.touched
+		if i == plane {
+			changed = max(changed, c.activeAt)
+		} else if i < plane {
+			changed = max(changed, c.stamps[i])
+		}
+		r := &s.rings[k]
+		if k == ringCold || changed <= r.before {
+			continue
+		}
+		// Sound: a frame of the column, as in BuildFieldTable.
+		src := unsafe.Add(c.bases[i], uintptr(from%r.count)*l.strides[i])
+		n := slots * l.fields[i].ElementSize
+		switch {
+		case i == plane:
+			copyBytes(c.table[i], src, (slots+63)/64*8)
+		case l.fields[i].Pointers:
+			cell := &c.archetype.cells[i]
+			for at := uintptr(0); at < n; at += cell.size {
+				cell.Copy(unsafe.Add(c.table[i], at), unsafe.Add(src, at))
+			}
+		default:
+			copyBytes(c.table[i], src, n)
+		}
+	}
+}
+
+// ghost is a place that no chunk has any more, but readers of older frames may.
+type ghost struct {
+	archetype *Archetype
+	extent    *extent
+	place     int
+	since     uint64 // the first frame that does not have it
+}
+
+// bury keeps a place that a chunk has left for readers of older frames.
+func (s *Store) bury(a *Archetype, e *extent, place int) {
+	s.ghosts = append(s.ghosts, ghost{a, e, place, s.frame})
+}
+
+// Haunted says whether there is anything for Reap.
+//
+// Concurrency: the registry's owner; never waits. Allocates: no.
+func (s *Store) Haunted() bool { return len(s.ghosts) > 0 }
+
+// Reap gives the memory back that only frames before oldest had: the oldest frame that can be read.
+//
+// Concurrency: the registry's owner with no workers about; never waits. Allocates: no.
+func (s *Store) Reap(oldest uint64) {
+	if len(s.ghosts) == 0 {
+		return
+	}
+	kept := s.ghosts[:0]
+	for _, g := range s.ghosts {
+		if g.since > oldest {
+			kept = append(kept, g)
+			continue
+		}
+		g.extent.clear(g.place)
+		g.archetype.vacatePlace(g.extent, g.place)
+	}
+	clear(s.ghosts[len(kept):])
+	s.ghosts = kept
+}

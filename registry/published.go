@@ -1,0 +1,324 @@
+package registry
+
+import (
+	"math"
+	"sync"
+	"sync/atomic"
+
+	"github.com/airlock-ecs/airlock/archetype"
+	"github.com/airlock-ecs/airlock/handles"
+	"github.com/airlock-ecs/airlock/internal/check"
+)
+
+// Published frames. When a frame ends, its storage frame is closed and shown to readers, and the
+// owner goes on in other buffers. A reader pins the frame it reads: the owner never waits for it,
+// but steps over its buffers.
+//
+// There are three buffers of what is Volatile, and of planes and entity columns that follow no
+// Temporal component: one for the frame being written, one for the newest published one, one to
+// spare. Before a frame is published the owner has made sure of buffers for the next one. Without
+// any, because readers hold both others, the frame is not published, and the next one is written
+// over it.
+//
+// Who wins between a reader that pins and the owner that wants the buffers:
+//
+//   - The newest frame and the number of pins it got are one word, head. A reader pins by adding
+//     one to it, and learns in the same step what it has pinned. The owner replaces the word by
+//     compare-and-swap: that it succeeded says how many pins there were. So there is no moment at
+//     which a reader has chosen a frame and not pinned it.
+//   - An older frame is pinned by counting up its late pins, then looking whether it is still kept;
+//     the owner says first that it is not, then looks at the pins. One of the two sees the other.
+//
+// Happens-before: the owner closes the frame, then stores head (or storage); a reader loads it, then
+// reads. A reader reads, then adds to released (or subtracts from late); the owner loads that, then
+// writes the buffers.
+
+// kept is a frame that is kept, in the buffers of one storage frame.
+type kept struct {
+	storage  atomic.Uint64 // the storage frame; 0: nobody can pin it any more, or yet
+	frame    atomic.Uint64 // its number
+	released atomic.Uint64 // pins as the newest frame that were given back
+	late     atomic.Int64  // pins as an older frame
+	at       uint64        // the storage frame, for who has pinned it; the owner writes it, and dir, while nobody has
+	taken    uint64        // owner: pins as the newest frame there were, once it is not the newest any more
+	dir      *archetype.Directory
+	told     bool // owner: that it is held for long
+
+	// Where each entity of the frame is, for those that are not found at the place they have now.
+	// Made by the first reader that needs it; the owner forgets it when nobody pins the frame.
+	placesMu sync.Mutex // guards the making of places; readers only
+	places   atomic.Pointer[placeIndex]
+
+	index uint64 // in frames.kept; never changes
+
+	_ [64]byte // readers of one frame do not slow down those of another
+}
+
+// frames is what the registry keeps of its past.
+type frames struct {
+	head   atomic.Uint64 // newest published: its place in kept, plus one, and 48 bits of pins
+	_      [120]byte     // readers write head
+	kept   []kept
+	pinned atomic.Int64     // frames with late pins
+	short  [3]atomic.Uint64 // by buffer of three: the storage frame that has it
+	skips  atomic.Uint64    // frames that were not published
+	apart  atomic.Bool      // storage frames have other numbers than the frames in them: some were stepped over
+
+	holders holderBook
+
+	// Owner only.
+	begun     bool   // a frame is in progress, which ends with its publication
+	closed    bool   // the write frame is closed: another one is to be made the write frame before anything is written
+	nextShort uint64 // the buffer of three for it
+	buried    int    // dying[:buried] have their entity cells cleared
+}
+
+const (
+	pinBits = 48
+	pinMask = 1<<pinBits - 1
+
+	// longHeld is after how many frames a pin is worth a word.
+	longHeld = 600
+	// lookEvery is how often the owner looks for such pins, in frames; a power of two.
+	lookEvery = 64
+)
+
+func (r *Registry) initFrames() {
+	n := max(r.cfg.TemporalFrames, 3)
+	r.frames.kept = make([]kept, n)
+	for i := range r.frames.kept {
+		r.frames.kept[i].index = uint64(i)
+	}
+	s := r.store.Frame()
+	r.frames.short[s%3].Store(s)
+}
+
+// of is where a storage frame is kept.
+func (f *frames) of(storage uint64) *kept { return &f.kept[storage%uint64(len(f.kept))] }
+
+// newest is the newest published frame, nil before the first. Owner only.
+func (f *frames) newest() (k *kept, pins uint64) {
+	head := f.head.Load()
+	if head>>pinBits == 0 {
+		return nil, 0
+	}
+	return &f.kept[head>>pinBits-1], head & pinMask
+}
+
+// pinned says whether a reader has the frame; it is not the newest, or pins are those that it got as such.
+func (k *kept) pinned(pins uint64) bool {
+	return pins != k.released.Load() || k.late.Load() != 0
+}
+
+// publishFrame closes the write frame and shows it to readers. From then on it is not written: what
+// writes next begins the next one. It does nothing if no frame has begun since the last one was
+// published. Owner only, with no workers about.
+func (r *Registry) publishFrame() {
+	f := &r.frames
+	if !f.begun {
+		return
+	}
+	f.begun = false
+	r.buryCells()
+	r.store.Close()
+	s := r.store.Frame()
+	k := f.of(s) // nobody pins it: its buffers were chosen for that
+	k.frame.Store(r.frame.Load())
+	k.released.Store(0)
+	k.at, k.taken, k.dir, k.told = s, 0, r.store.Directory(), false
+	k.places.Store(nil)
+	f.closed = true
+	shown := r.showNewest(s)
+	if !shown {
+		f.skips.Add(1)
+		f.nextShort = s % 3
+		f.short[s%3].Store(wanted)
+	}
+	if shown || r.cfg.TemporalFrames > 0 {
+		k.storage.Store(s)
+	}
+	if r.frame.Load()%lookEvery == 0 {
+		r.tellLongHeld()
+	}
+}
+
+// after is the first storage frame after s that has the buffer b, of as many as there are kept, and the
+// buffer short of three. The numbers of buffers have no common divisor, or are both three.
+func (f *frames) after(s, b, short uint64) uint64 {
+	n := uint64(len(f.kept))
+	next := s + 1 + (b+n-(s+1)%n)%n
+	for next%3 != short {
+		next += n
+	}
+	return next
+}
+
+// chooseBuffer takes the buffer of the temporal ring that has rested longest from those that no reader
+// has. There is one: AcquireAt sees to it.
+func (r *Registry) chooseBuffer(s uint64) uint64 {
+	f := &r.frames
+	for {
+		best := (*kept)(nil)
+		newest, pins := f.newest()
+		for i := range f.kept {
+			k := &f.kept[i]
+			taken := k.taken
+			if k == newest {
+				taken = pins
+			}
+			if k == f.of(s) || k.pinned(taken) || best != nil && best.storage.Load() <= k.storage.Load() {
+				continue
+			}
+			best = k
+		}
+		if check.Enabled && best == nil {
+			check.Failf("readers hold all %d frames of the temporal ring", len(f.kept))
+		}
+		if was := best.storage.Swap(0); was == 0 || best.late.Load() == 0 {
+			return best.index
+		} else {
+			best.storage.Store(was) // a reader was first
+		}
+	}
+}
+
+// wanted stands in frames.short for a frame to come.
+const wanted = math.MaxUint64
+
+// showNewest makes s the newest published frame, if there is a buffer of three for the next frame that
+// no reader has, and takes that.
+func (r *Registry) showNewest(s uint64) bool {
+	return r.showBefore(s, (s+1)%3) || r.showBefore(s, (s+2)%3)
+}
+
+// showBefore is showNewest with a buffer for the next frame. False if a reader has the frame in it.
+func (r *Registry) showBefore(s, short uint64) bool {
+	f := &r.frames
+	had := f.short[short].Load()
+	holder := f.of(had)
+	if had == 0 || had == wanted || holder.storage.Load() != had {
+		holder = nil // nobody can have it
+	}
+	// First nobody can pin it with this buffer any more, then it is asked whether somebody did.
+	f.short[short].Store(wanted)
+	whole := holder != nil && r.cfg.TemporalFrames == 0 // it has no other buffers
+	if whole {
+		holder.storage.Store(0)
+	}
+	for {
+		newest, pins := f.newest()
+		if holder != nil {
+			taken := holder.taken
+			if holder == newest {
+				taken = pins
+			}
+			if holder.pinned(taken) {
+				f.short[short].Store(had)
+				if whole {
+					holder.storage.Store(had)
+				}
+				return false
+			}
+		}
+		head := uint64(0)
+		if newest != nil {
+			head = f.place(newest)<<pinBits | pins
+		}
+		if f.head.CompareAndSwap(head, f.place(f.of(s))<<pinBits) {
+			if newest != nil {
+				newest.taken = pins
+			}
+			f.nextShort = short
+			return true
+		}
+	}
+}
+
+// place is what head says of a frame.
+func (f *frames) place(k *kept) uint64 { return k.index + 1 }
+
+// Since is the stamp that whatever changed after a frame is above, for packages above. For a frame that
+// is not kept any more it is one that more may be above.
+//
+// Concurrency: as the token. Allocates: no.
+func Since(a Access, frame uint64) uint64 {
+	r := a.tokenOf().r
+	f := &r.frames
+	if !f.apart.Load() {
+		return frame
+	}
+	for i := range f.kept {
+		k := &f.kept[i]
+		if s := k.storage.Load(); s != 0 && k.frame.Load() == frame && k.storage.Load() == s {
+			return s
+		}
+	}
+	last := r.frame.Load()
+	if s := a.snapshot(); s != nil {
+		last = s.frame
+	} else if !f.begun {
+		last++ // between frames what is written is the next one's
+	}
+	if frame >= last {
+		return math.MaxUint64 // nothing has
+	}
+	return frame // storage frames are never behind
+}
+
+// beginWriting makes the next frame the write frame, if the last one is closed. Owner only, before
+// anything is written.
+func (r *Registry) beginWriting(workers int, spread archetype.Spread) {
+	f := &r.frames
+	if !f.closed {
+		return
+	}
+	f.closed = false
+	s, b := r.store.Frame(), f.nextShort
+	if r.cfg.TemporalFrames > 0 {
+		b = r.chooseBuffer(s)
+	}
+	next := f.after(s, b, f.nextShort)
+	f.short[f.nextShort].Store(next)
+	if next != r.frame.Load()+1 && !f.apart.Load() {
+		f.apart.Store(true)
+	}
+	r.store.Advance(next, workers, spread)
+	if r.store.Haunted() {
+		oldest := next
+		for i := range f.kept {
+			if s := f.kept[i].storage.Load(); s != 0 {
+				oldest = min(oldest, s)
+			}
+		}
+		r.store.Reap(oldest)
+	}
+}
+
+// buryCells takes those who have died since the last time out of the entity column: in the frame that
+// is about to be closed they are dead, and their slots belong to nobody. Owner only.
+func (r *Registry) buryCells() {
+	for _, g := range r.graves[r.frames.buried:] {
+		if g.place != handles.NoPlace {
+			ch := r.store.ChunkAt(g.place)
+			ch.Vacate(g.place - ch.Base())
+		}
+	}
+	r.frames.buried = len(r.graves)
+}
+
+// tellLongHeld tells the engine of pins that are held for long, once each. Owner only.
+func (r *Registry) tellLongHeld() {
+	f := &r.frames
+	newest, _ := f.newest()
+	now := r.frame.Load()
+	for i := range f.kept {
+		k := &f.kept[i]
+		if k == newest || k.told || k.frame.Load()+longHeld > now || !k.pinned(k.taken) {
+			continue
+		}
+		k.told = true
+		if c := r.engine.Load(); c != nil && c.hooks.Held != nil {
+			c.hooks.Held(k.frame.Load(), f.holders.of(k))
+		}
+	}
+}
