@@ -15,6 +15,11 @@
 //	Globals  the owner                      at once, lowest first      the generation of each index
 //	Nets     the owner                      FIFO, after a confirm      the binding of each index
 //
+// Two spaces of Locals can lie Beside each other over the same words, each with a stretch of its own:
+// one whose lists a rollback takes back, one whose lists it leaves alone. Mark, Rewind and Unclaim
+// take a space back, so that the same operations give the same handles again; Claim takes a name
+// that a record says. State and Restore carry a space from one process to another.
+//
 // "The owner" is the goroutine that owns the registry at that moment: Logic, the holder of the
 // window, or the caller of Update. Ownership passes by a happens-before edge (the baton's
 // channel, the registry's own lock), so what only the owner touches is plain memory here.
@@ -25,7 +30,8 @@
 //     moves: whoever loads the entry sees a zeroed page.
 //   - The word of a local index arbitrates all that concerns it. It is claimed, killed, moved
 //     and taken back by compare-and-swap, and its generation never goes back, so a decision taken
-//     on an old value cannot succeed on a newer life.
+//     on an old value cannot succeed on a newer life. Unclaim is the exception: a life that never
+//     was leaves its generation to the one that takes its place.
 //   - Free names reach Reserve through the queue of recycles: the owner writes an entry plainly,
 //     before the atomic store of the confirmed position that covers it, and Reserve loads that
 //     position first. A stale or repeated entry harms nobody, for the claim itself is the

@@ -75,6 +75,8 @@ func (l *Locals) Faults() map[string]func() {
 		"no runs":            func() { l.recycles.runs.runs = nil; l.recycles.runs.from = 0 },
 		"an empty run":       func() { l.recycles.runs.runs[l.recycles.runs.from].end = 0 },
 		"a lost page":        func() { l.words.pages[0].Store(nil) },
+		"a claim by name":    func() { l.byName.pending++ },
+		"a cursor":           func() { l.fresh, l.byName.highest = 3, 0; l.freshHint.Store(3) },
 	}
 }
 

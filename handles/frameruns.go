@@ -76,6 +76,16 @@ func (q *frameRuns) oldest() uint64 {
 	return q.runs[q.from].frame
 }
 
+// at is the frame of the pending name at a position.
+func (q *frameRuns) at(position uint64) uint64 {
+	for _, r := range q.runs[q.from:] {
+		if position < r.end {
+			return r.frame
+		}
+	}
+	return 0
+}
+
 // reset uses the memory again from its start when nothing is left.
 func (q *frameRuns) reset() {
 	if q.from == len(q.runs) {

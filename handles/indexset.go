@@ -41,6 +41,30 @@ func (s *indexSet) remove(i uint32) {
 	}
 }
 
+// clear takes all out, and keeps the memory.
+func (s *indexSet) clear() {
+	if s.count == 0 {
+		return
+	}
+	for _, p := range s.pages {
+		if p != nil {
+			clear(p[:])
+		}
+	}
+	s.count = 0
+}
+
+// appendTo appends the members to a slice, ascending.
+func (s *indexSet) appendTo(members []uint32) []uint32 {
+	if s.count == 0 {
+		return members
+	}
+	for i := range s.all() {
+		members = append(members, i)
+	}
+	return members
+}
+
 // all yields the members, ascending.
 func (s *indexSet) all() iter.Seq[uint32] {
 	return func(yield func(uint32) bool) {

@@ -15,10 +15,12 @@ type LocalsConfig struct {
 	// used; 0 means any number. It bounds what a space takes that nobody confirms.
 	MostPending int
 
+	FirstIndex uint32 // lowest index ever issued; 0 means 1
+	Words      uint32 // highest index that the words reach, for spaces Beside this one; 0 means Limit
+
 	// Knobs of the tests, so that the ends of the spaces come within reach.
 	GenerationBits  uint8  // width of a generation; 0 means 32
 	FirstGeneration uint32 // of an index that was never claimed; 0 means 1
-	FirstIndex      uint32 // lowest index ever issued; 0 means 1
 }
 
 // Locals is the space of local indices: it issues them, says of each what it is, and takes it
@@ -34,14 +36,18 @@ type LocalsConfig struct {
 //
 // Invariant: each index that was ever claimed is in exactly one of these: issued, free,
 // pending, retired, or burned (never used but by claims that were taken back). The generation
-// in its word never falls.
+// in its word never falls, but by Unclaim.
 type Locals struct {
-	// Written by NewLocals only.
-	words      Words
+	// Written by NewLocals and Beside only.
+	words      Words  // its pages may be shared, see Beside
 	limit      uint64 // wider than an index, so that a cursor can stand after the last one
 	generation generations
 	firstIndex uint64
 	most       int // pending, see LocalsConfig
+
+	// The words that Verify answers for: the stretch of the space, and what lies around it up to
+	// the spaces beside it. Written by NewLocals and Beside only.
+	wordsFrom, wordsTo uint64
 
 	_ [cacheLine]byte
 
@@ -51,6 +57,7 @@ type Locals struct {
 	comeback  bool     // returned may hold names, so the fast path is off
 	burnt     indexSet // never used but by claims that were taken back; claimed or in burned
 	recycles  recycles // pending and free indices; ends with what other goroutines write
+	byName    byName   // what Claim did and learned
 	_         [cacheLine]byte
 	returned  undone        // used before, their claim taken back. Owner pushes, any goroutine pops
 	burned    undone        // never used else, their claim taken back. Owner pushes, any goroutine pops
@@ -65,9 +72,9 @@ type Locals struct {
 
 // tally counts the owner's deeds.
 type tally struct {
-	claimedUsed   int // by Issue, of free indices
-	claimedUnused int // by Issue, of fresh and burned ones
-	ended         int // by Free and Unissue
+	claimedUsed   int // by Issue and Claim, of free indices
+	claimedUnused int // by Issue and Claim, of fresh and burned ones
+	ended         int // by Free and Unissue, and by Claim the generations it passes over
 	freed         int // names that became free
 	retired       int
 }
@@ -77,11 +84,20 @@ type tally struct {
 // Panics: if a knob is out of range.
 // Concurrency: any goroutine; never waits. Allocates: the directory of the words.
 func NewLocals(c LocalsConfig) *Locals {
+	if c.Words != 0 && c.Words < c.Limit {
+		panic("handles: the words of a space end before its indices")
+	}
+	l := newLocals(c, newWords(max(c.Words, c.Limit)), newGenerations(c.GenerationBits, c.FirstGeneration))
+	l.wordsTo = math.MaxUint64
+	return l
+}
+
+func newLocals(c LocalsConfig, words Words, g generations) *Locals {
 	first := uint64(max(c.FirstIndex, 1))
 	l := &Locals{
-		words:      newWords(c.Limit),
+		words:      words,
 		limit:      uint64(c.Limit),
-		generation: newGenerations(c.GenerationBits, c.FirstGeneration),
+		generation: g,
 		firstIndex: first,
 		most:       c.MostPending,
 		fresh:      first,
@@ -249,7 +265,7 @@ func (l *Locals) claim(name Local, s State, place uint32) bool {
 }
 
 // takeBack claims the top name of a stack. What was popped is nobody else's, so that the claim
-// succeeds, unless the owner revived a handle after it took it back.
+// succeeds, unless Claim took the index by name, or the owner revived a handle after it took it back.
 func (l *Locals) takeBack(u *undone, s State, place uint32) (Local, bool) {
 	for {
 		e, ok := u.pop()
@@ -259,7 +275,7 @@ func (l *Locals) takeBack(u *undone, s State, place uint32) (Local, bool) {
 		if l.claim(Local(e), s, place) {
 			return Local(e), true
 		}
-		if check.Enabled {
+		if check.Enabled && !l.outdated(e) {
 			check.Failf("handles: %v was taken back, and its index is in use", Local(e))
 		}
 	}
@@ -270,7 +286,12 @@ func (l *Locals) claimFresh(index uint32, s State, place uint32) bool {
 	return word.Load() == 0 && word.CompareAndSwap(0, uint64(MakeWord(l.generation.first, s, place)))
 }
 
-// raise lifts a hint that never falls.
+// outdated says that a name in a list was claimed since it was put there, or a later one of its index.
+func (l *Locals) outdated(e entry) bool {
+	return l.Word(Local(e).Index()).Generation() >= Local(e).Generation()
+}
+
+// raise lifts a hint that never falls while others are inside.
 func raise(hint *atomic.Uint64, to uint64) {
 	for {
 		old := hint.Load()
@@ -294,18 +315,23 @@ func (l *Locals) Publish() {
 }
 
 // overdue says that more indices are pending than may be while unused ones are claimed.
-func (l *Locals) overdue() bool { return l.most > 0 && l.recycles.pending() > l.most }
+func (l *Locals) overdue() bool { return l.most > 0 && l.Pending() > l.most }
 
 // Highest is the highest index that was ever claimed, for walks over all of them; exact while
 // nobody is inside Reserve. 0 if there is none.
 //
 // Concurrency: the owner only; never waits. Allocates: no.
-func (l *Locals) Highest() uint32 { return uint32(max(l.fresh, l.freshHint.Load()) - 1) }
+func (l *Locals) Highest() uint32 {
+	if cursor := max(l.fresh, l.freshHint.Load()); cursor > l.firstIndex {
+		return uint32(max(cursor-1, l.byName.highest))
+	}
+	return uint32(l.byName.highest)
+}
 
 // Pending is the number of indices that wait for a confirm.
 //
 // Concurrency: the owner only; never waits. Allocates: no.
-func (l *Locals) Pending() int { return l.recycles.pending() }
+func (l *Locals) Pending() int { return l.recycles.pending() - l.byName.pending }
 
 // Stats counts the indices. It is exact while nobody is inside Reserve.
 //
@@ -315,9 +341,9 @@ func (l *Locals) Stats() SpaceStats {
 	return SpaceStats{
 		Issued:        used + l.counts.claimedUnused + int(l.reservedUnused.Load()) - l.counts.ended,
 		Free:          l.counts.freed - used,
-		Pending:       l.recycles.pending(),
+		Pending:       l.Pending(),
 		Retired:       l.counts.retired,
-		OldestPending: l.recycles.runs.oldest(),
+		OldestPending: l.oldestPending(),
 	}
 }
 
@@ -338,7 +364,10 @@ func (l *Locals) Confirm() int { return l.ConfirmThrough(math.MaxUint64) }
 //
 // Concurrency: the owner only; never waits. Allocates: no.
 func (l *Locals) ConfirmThrough(frame uint64) int {
-	n := l.recycles.confirmThrough(frame)
+	r := &l.recycles
+	position := r.runs.through(frame, r.confirmed)
+	taken := l.takenPending(position)
+	n := r.confirmTo(position) - taken
 	l.counts.freed += n
 	return n
 }

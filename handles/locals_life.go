@@ -92,7 +92,8 @@ func (l *Locals) SetPlace(h Local, place uint32) {
 }
 
 // Free puts the index of a dying handle to pending, stamped with the frame of the call. An
-// index whose last generation this was is retired instead. Each dead handle is freed once.
+// index whose last generation this was is retired instead. Each dead handle is freed once, in the
+// space that owns its index.
 //
 // Concurrency: the owner only; never waits. Allocates: a segment, once for 1024 deaths, while more are pending than ever before.
 func (l *Locals) Free(h Local, frame uint64) {
@@ -108,8 +109,9 @@ func (l *Locals) Free(h Local, frame uint64) {
 }
 
 func (l *Locals) freeSlow(h Local, frame uint64) {
-	if check.Enabled && l.Word(h.Index()).life() != life(h.Generation(), Dying) {
-		check.Failf("handles: %v is freed, its word is %v %d", h, l.Word(h.Index()).State(), l.Word(h.Index()).Generation())
+	if check.Enabled && (l.Word(h.Index()).life() != life(h.Generation(), Dying) || !l.Owns(h.Index())) {
+		check.Failf("handles: %v is freed, its word is %v %d, in its space %t",
+			h, l.Word(h.Index()).State(), l.Word(h.Index()).Generation(), l.Owns(h.Index()))
 	}
 	if l.burnt.count > 0 {
 		l.burnt.remove(h.Index())
@@ -117,6 +119,7 @@ func (l *Locals) freeSlow(h Local, frame uint64) {
 	l.counts.ended++
 	if h.Generation() >= l.generation.last {
 		l.counts.retired++
+		l.change(h, Dying, Dying, NoPlace) // no later life does away with the place, and State shows it
 		return
 	}
 	l.recycles.add(entry(h+1), frame) // the generation is in the low bits, and not at its end
@@ -126,12 +129,15 @@ func (l *Locals) freeSlow(h Local, frame uint64) {
 // burned, and its index is the next to be claimed again, so that claims taken back in reverse
 // order are claimed again in the same order. Stats are as before the claim, unless h had the
 // last generation of its index, which is then retired. False if h was killed meanwhile: then
-// the caller leaves it to whoever frees it.
+// the caller leaves it to whoever frees it. The space must own the index.
 //
 // Concurrency: the owner only; never waits. Allocates: when more claims are taken back than ever before.
 func (l *Locals) Unissue(h Local) bool {
 	if !l.change(h, Alive, Dying, NoPlace) && !l.change(h, Reserved, Dying, NoPlace) {
 		return false
+	}
+	if check.Enabled && !l.Owns(h.Index()) {
+		check.Failf("handles: %v is taken back, and was issued beside this space", h)
 	}
 	l.counts.ended++
 	switch unused := h.Generation() == l.generation.first || l.burnt.has(h.Index()); {

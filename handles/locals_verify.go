@@ -2,7 +2,8 @@ package handles
 
 import "fmt"
 
-// Verify walks the whole space and says what contradicts its invariants.
+// Verify walks the whole space and says what contradicts its invariants. Of spaces beside each
+// other it walks one.
 //
 // Concurrency: the owner only, while nobody else is inside; never waits. Allocates: a bit for each index that waits, and what an error needs.
 func (l *Locals) Verify() error {
@@ -14,8 +15,10 @@ func (l *Locals) Verify() error {
 		return err
 	}
 	for i := range l.returned.len() {
-		if err := l.verifyWaiting(Local(l.returned.at(i)), &waiting); err != nil {
-			return err
+		if e := l.returned.at(i); !l.outdated(e) {
+			if err := l.verifyWaiting(Local(e), &waiting); err != nil {
+				return err
+			}
 		}
 	}
 	stats := l.Stats()
@@ -24,6 +27,9 @@ func (l *Locals) Verify() error {
 	}
 	for i := range l.burned.len() {
 		h := Local(l.burned.at(i))
+		if l.outdated(entry(h)) {
+			continue
+		}
 		if err := l.verifyWaiting(h, &waiting); err != nil {
 			return err
 		}
@@ -37,11 +43,17 @@ func (l *Locals) Verify() error {
 	return l.verifyWords(&waiting, stats)
 }
 
-// verifyRecycles checks the line of recycles, in which names that reservers claimed may still stand among the free ones.
+// verifyRecycles checks the line of recycles, in which names that reservers claimed may still stand among the
+// free ones, and names that Claim took anywhere.
 func (l *Locals) verifyRecycles(waiting *indexSet) error {
+	taken := 0
 	for at := l.recycles.head; at < l.recycles.tail; at++ {
 		h := Local(l.recycles.at(at))
-		if at < l.recycles.confirmed && l.Word(h.Index()).Generation() >= h.Generation() {
+		if at < l.recycles.confirmed && l.outdated(entry(h)) {
+			continue
+		}
+		if taken < l.byName.pending && l.outdated(entry(h)) {
+			taken++
 			continue
 		}
 		if at < l.recycles.hint.Load() {
@@ -50,6 +62,9 @@ func (l *Locals) verifyRecycles(waiting *indexSet) error {
 		if err := l.verifyWaiting(h, waiting); err != nil {
 			return err
 		}
+	}
+	if taken != l.byName.pending {
+		return fmt.Errorf("locals: %d pending ones found claimed by name, %d counted", taken, l.byName.pending)
 	}
 	return nil
 }
@@ -66,19 +81,18 @@ func (l *Locals) verifyWaiting(h Local, waiting *indexSet) error {
 
 func (l *Locals) verifyWords(waiting *indexSet, stats SpaceStats) error {
 	inUse := 0
-	for p := range l.words.pages {
+	cursor := max(l.fresh, l.freshHint.Load())
+	for p := l.wordsFrom >> pageBits; p < uint64(len(l.words.pages)) && p<<pageBits <= l.wordsTo; p++ {
 		page := l.words.pages[p].Load()
-		if page == nil && l.fresh > uint64(p)<<pageBits && l.fresh > l.firstIndex {
-			if (uint64(p)+1)<<pageBits <= l.firstIndex {
-				continue
-			}
-			return fmt.Errorf("locals: page %d is missing", p)
-		}
+		from, to := max(p<<pageBits, l.wordsFrom), min(p<<pageBits|(pageSize-1), l.wordsTo)
 		if page == nil {
+			if lowest := max(from, l.firstIndex); lowest <= to && lowest < cursor {
+				return fmt.Errorf("locals: page %d is missing", p)
+			}
 			continue
 		}
-		for i := range page {
-			used, err := l.verifyWord(uint64(p)<<pageBits+uint64(i), Word(page[i].Load()), waiting)
+		for index := from; index <= to; index++ {
+			used, err := l.verifyWord(index, Word(page[index%pageSize].Load()), waiting)
 			if err != nil {
 				return err
 			}
@@ -103,6 +117,8 @@ func (l *Locals) verifyWord(index uint64, w Word, waiting *indexSet) (bool, erro
 		return false, nil
 	case index < l.firstIndex || index > l.limit:
 		return false, fmt.Errorf("locals: index %d was issued, the bounds are %d and %d", index, l.firstIndex, l.limit)
+	case index > uint64(l.Highest()):
+		return false, fmt.Errorf("locals: index %d was issued, the highest is %d", index, l.Highest())
 	case w.State() == Free || w.Generation() < l.generation.first || w.Generation() > l.generation.last:
 		return false, fmt.Errorf("locals: index %d is %v with generation %d", index, w.State(), w.Generation())
 	case w.State() == Reserved && w.Place() != NoPlace:

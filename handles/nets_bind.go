@@ -18,11 +18,7 @@ func (n *Nets) Bind(h Net, local uint32) bool {
 	if h.Owner() == n.owner || h.Index() == 0 || h.Generation() == 0 || local == 0 {
 		return false
 	}
-	f := n.foreign[h.Owner()].Load()
-	if f == nil {
-		f = &foreignNets{words: newWords(MaxNetIndex), before: map[uint32][]uint32{}}
-		n.foreign[h.Owner()].Store(f)
-	}
+	f := n.others(h.Owner())
 	word := f.words.Ensure(h.Index())
 	old := word.Load()
 	seen := uint32(old >> 32)
@@ -33,6 +29,16 @@ func (n *Nets) Bind(h Net, local uint32) bool {
 	word.Store(netWord(h.Generation(), local))
 	n.bound++
 	return true
+}
+
+// others is the table of another owner, made if need be.
+func (n *Nets) others(owner uint8) *foreignNets {
+	f := n.foreign[owner].Load()
+	if f == nil {
+		f = &foreignNets{words: newWords(MaxNetIndex), before: map[uint32][]uint32{}}
+		n.foreign[owner].Store(f)
+	}
+	return f
 }
 
 // Unbind takes Bind back: the name is unknown again, as it was before. False if h is not bound.

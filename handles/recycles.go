@@ -24,11 +24,12 @@ const (
 // head and confirmed there may be names that scan found and somebody claimed: the owner learns
 // that when it tries to claim them, and goes on.
 //
-// Positions count all names ever put in and never go back. They lie in segments of fixed size,
+// Positions count all names ever put in and never go back, but by rewind. They lie in segments of fixed size,
 // so that entries can be written without a locked operation (an atomic store is one on amd64):
 // a ring would be written over while a slow reader reads it.
 //
-// Invariant: head <= confirmed <= tail; the segments from head's to tail's are linked.
+// Invariant: head <= confirmed <= tail; the segments from head's to tail's are linked, and so are
+// those from keep's, if names are kept.
 type recycles struct {
 	// Owner only.
 	head      uint64              // next name to claim
@@ -41,12 +42,14 @@ type recycles struct {
 	spare     []*segment          // unlinked, to be written again once no reader is inside
 	peak      uint64              // most segments ever linked at once: more are not kept
 	runs      frameRuns           // the frames of the pending names
+	keep      uint64              // if keeps: position from which on the names stay readable, see rewind
+	keeps     bool
 
 	_ [cacheLine]byte // what others write does not slow the owner's fields down
 
 	// Any goroutine.
 	published atomic.Uint64 // confirmed, stored by the owner after the entries it covers; scan loads it first
-	hint      atomic.Uint64 // all names before it are claimed; raised by whoever saw that, never lowered
+	hint      atomic.Uint64 // all names before it are claimed; raised by whoever saw that, lowered by rewind only
 	readers   atomic.Int64  // goroutines inside scan; the owner writes a segment again only after it loaded 0
 	directory atomic.Pointer[[]atomic.Pointer[segment]]
 	// A power of two of links, segment number n at n modulo their count. The owner stores a link
@@ -215,9 +218,13 @@ func (r *recycles) segment() *segment {
 	return new(segment)
 }
 
-// unlink retires the segments that head has left behind.
+// unlink retires the segments that head has left behind, as far as nobody goes back to them.
 func (r *recycles) unlink() {
-	for ; r.firstSeg < r.head>>segmentBits; r.firstSeg++ {
+	needed := r.head
+	if r.keeps {
+		needed = min(needed, r.keep)
+	}
+	for ; r.firstSeg < needed>>segmentBits; r.firstSeg++ {
 		d := *r.directory.Load()
 		link := &d[r.firstSeg%uint64(len(d))]
 		s := link.Load()
@@ -225,6 +232,17 @@ func (r *recycles) unlink() {
 		if linked := (r.tail+segmentMask)>>segmentBits - r.firstSeg; linked+uint64(len(r.spare)) <= r.peak {
 			r.spare = append(r.spare, s)
 		}
+	}
+}
+
+// beginAt lets the positions of a line that was never used begin with one, as if so many names had gone through it.
+func (r *recycles) beginAt(position uint64) {
+	r.head, r.confirmed, r.tail, r.fastEnd = position, position, position, position
+	r.firstSeg = position >> segmentBits
+	r.published.Store(position)
+	r.hint.Store(position)
+	if position&segmentMask != 0 {
+		r.link()
 	}
 }
 
@@ -245,7 +263,11 @@ func (r *recycles) verify() error {
 	if n := r.readers.Load(); n != 0 {
 		return fmt.Errorf("recycles: %d readers inside", n)
 	}
-	for n := r.head >> segmentBits; n<<segmentBits < r.tail; n++ {
+	from := r.head
+	if r.keeps {
+		from = min(from, max(r.keep, r.firstSeg<<segmentBits))
+	}
+	for n := from >> segmentBits; n<<segmentBits < r.tail; n++ {
 		d := *r.directory.Load()
 		if s := d[n%uint64(len(d))].Load(); s == nil || s.number != n {
 			return fmt.Errorf("recycles: segment %d is not linked", n)

@@ -49,8 +49,49 @@ func (u *undone) pop() (entry, bool) {
 // len is the number of names; exact only while nobody else is inside.
 func (u *undone) len() int { return int(uint32(u.top.Load())) }
 
-// at is the name at height i. Owner only, while nobody else is inside.
+// at is the name at height i. Owner only; what others pop meanwhile is still there.
 func (u *undone) at(i int) entry { return entry((*u.names.Load())[i].Load()) }
+
+// has says whether a name is on the stack, and looks from the top. Owner only.
+func (u *undone) has(name entry) bool {
+	for i := u.len() - 1; i >= 0; i-- {
+		if u.at(i) == name {
+			return true
+		}
+	}
+	return false
+}
+
+// trim takes names off the top as long as gone says that they are out of date. Owner only.
+func (u *undone) trim(gone func(name entry) bool) {
+	for {
+		top := u.top.Load()
+		n := uint32(top)
+		if n == 0 || !gone(u.at(int(n)-1)) {
+			return
+		}
+		u.top.CompareAndSwap(top, stepped(top, n-1)) // fails if somebody popped it: look again
+	}
+}
+
+// appendTo appends the names to a slice, the top one last. Owner only, while nobody else is inside.
+func (u *undone) appendTo(names []entry) []entry {
+	for i := range u.len() {
+		names = append(names, u.at(i))
+	}
+	return names
+}
+
+// set makes names the whole stack, the last one its top. Owner only, while nobody else is inside.
+func (u *undone) set(names []entry) {
+	for have := u.names.Load(); len(names) > 0 && (have == nil || len(*have) < len(names)); {
+		have = u.grow(have)
+	}
+	for i, name := range names {
+		(*u.names.Load())[i].Store(uint64(name))
+	}
+	u.top.Store(stepped(u.top.Load(), uint32(len(names))))
+}
 
 func (u *undone) grow(old *[]atomic.Uint64) *[]atomic.Uint64 {
 	if old == nil {

@@ -31,6 +31,10 @@ func (r *Registry) callbackRecover(where string, fn func(*Window) error) (err er
 	return r.callback(fn)
 }
 
+func (r *Registry) callbackRecoverOp(fn func(*Window) error) error {
+	return r.callbackRecover("operation", fn)
+}
+
 func (r *Registry) beginCallback() {
 	r.guard.Enter("a window callback")
 	r.inCallback = true

@@ -10,10 +10,12 @@ import (
 
 // Get gives a pointer to the component C of h, in place. It is valid until the window or
 // the frame ends; what is written through it is not undone by a failed callback. The column
-// counts as changed, whether the pointer is written to or not.
+// counts as changed, whether the pointer is written to or not. Of a snapshot it is a pointer into the
+// published frame, to be read only, and good until Release.
 //
 // Errors: ErrStale, ErrInvalidHandle, ErrNotSpawned; ErrNoComponent when h lacks C;
-// ErrSplit for a split component; ErrNotRegistered; ErrExpired.
+// ErrSplit for a split component; ErrNotRegistered; ErrExpired; on a snapshot ErrNotPublished for what
+// its frame does not have.
 // Concurrency: as the token; two workers must not touch one entity. Allocates: no.
 func Get[C any](a Access, h handles.Local) (*C, error) {
 	r, comp, err := openFor[C](a)
@@ -56,7 +58,7 @@ func Peek[C any](a Access, h handles.Local) (C, error) {
 
 // Set gives the component C of h a value. In a window it is undone if the callback fails.
 //
-// Errors: as Get, without ErrSplit.
+// Errors: as Get, without ErrSplit; ErrReadOnly on a snapshot.
 // Concurrency: as the token; two workers must not touch one entity. Allocates: no, but
 // for the undo log's growth.
 func Set[C any](a Access, h handles.Local, v C) error {

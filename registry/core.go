@@ -111,7 +111,7 @@ func (c *Core) ProcessDestructions() int { return c.r.process() }
 // ConfirmLocal lets local indices freed in frames up to and including through serve again.
 //
 // Concurrency: Logic only. Allocates: no, but for the free list's growth.
-func (c *Core) ConfirmLocal(through uint64) int { return c.r.locals.ConfirmThrough(through) }
+func (c *Core) ConfirmLocal(through uint64) int { return c.r.confirmLocals(through) }
 
 // ConfirmNet does so for net indices.
 //
@@ -162,13 +162,13 @@ func (c *Core) RunWishes() { c.r.runWishes() }
 // after everything fn did was taken back; a panic or an exit goes on through after that.
 //
 // Concurrency: the window's holder. Allocates: no.
-func (c *Core) Callback(fn func(*Window) error) error { return c.r.callback(fn) }
+func (c *Core) Callback(fn func(*Window) error) error { return c.r.fromOutside(c.r.callback, fn) }
 
 // CallbackRecover is Callback, but a panic comes back as a *PanicError.
 //
 // Concurrency: the window's holder. Allocates: no, but for a panic's stack.
 func (c *Core) CallbackRecover(fn func(*Window) error) error {
-	return c.r.callbackRecover("operation", fn)
+	return c.r.fromOutside(c.r.callbackRecoverOp, fn)
 }
 
 // CloseWindow ends the window of the frame and shows the counters.

@@ -249,7 +249,7 @@ func (r *Registry) process() int {
 			}
 		}
 	}
-	r.locals.FreeAll(r.dying, frame)
+	r.freeLocals(r.dying, frame)
 	r.namedDeaths, r.namedMark = 0, 0
 	r.dying, r.graves, r.placeless = r.dying[:0], r.graves[:0], 0
 	r.obitMark, r.deadBefore, r.frames.buried = 0, 0, 0
@@ -299,7 +299,7 @@ func (r *Registry) reclaimSlots() {
 // freeNames frees the record of a dead entity, and its links.
 func (r *Registry) freeNames(h handles.Local) {
 	r.freeRecord(h)
-	if i := h.Index(); int(i) < len(r.family) {
+	if i := h.Index(); r.hasKin(i) {
 		r.cutLinks(i)
 	}
 }

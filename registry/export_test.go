@@ -32,6 +32,7 @@ func NewPreset(c Config, p Preset) *Registry {
 		FirstIndex:      p.LocalIndex,
 		FirstGeneration: p.LocalGeneration,
 	})
+	r.outer, r.issuer, r.outerFirst = r.locals, r.locals, 0
 	r.nets = handles.NewNets(c.Owner, handles.NetsConfig{FirstIndex: p.NetIndex, FirstGeneration: p.NetGeneration})
 	return r
 }

@@ -41,15 +41,16 @@ func SetParent(w *Window, child, parent handles.Local) error {
 	if old == p {
 		return nil
 	}
-	r.growFamily(max(c, p))
-	r.log(undoOp{kind: undoParent, h: child, slot: old, nslot: r.family[c].prev})
-	r.link(c, p, r.family[p].last)
+	r.growFamily(c)
+	r.growFamily(p)
+	r.log(undoOp{kind: undoParent, h: child, slot: old, nslot: r.kin(c).prev})
+	r.link(c, p, r.kin(p).last)
 	return nil
 }
 
 func (r *Registry) parentOf(i uint32) uint32 {
-	if int(i) < len(r.family) {
-		return r.family[i].parent
+	if r.hasKin(i) {
+		return r.kin(i).parent
 	}
 	return 0
 }
@@ -60,7 +61,7 @@ func (r *Registry) descends(i, ancestor uint32) bool {
 	if i == ancestor {
 		return true
 	}
-	if int(ancestor) >= len(r.family) || r.family[ancestor].first == 0 {
+	if !r.hasKin(ancestor) || r.kin(ancestor).first == 0 {
 		return false
 	}
 	for i = r.parentOf(i); i != 0; i = r.parentOf(i) {
@@ -72,7 +73,7 @@ func (r *Registry) descends(i, ancestor uint32) bool {
 }
 
 func (r *Registry) growFamily(index uint32) {
-	for int(index) >= len(r.family) {
+	for !r.hasKin(index) {
 		r.family = append(r.family, make([]kin, max(len(r.family), 64))...)
 	}
 }
@@ -83,16 +84,16 @@ func (r *Registry) link(child, parent, after uint32) {
 	if parent == 0 {
 		return
 	}
-	c, p := &r.family[child], &r.family[parent]
+	c, p := r.kin(child), r.kin(parent)
 	c.parent, c.prev, c.next = parent, after, p.first
 	if after != 0 {
-		c.next = r.family[after].next
-		r.family[after].next = child
+		c.next = r.kin(after).next
+		r.kin(after).next = child
 	} else {
 		p.first = child
 	}
 	if c.next != 0 {
-		r.family[c.next].prev = child
+		r.kin(c.next).prev = child
 	} else {
 		p.last = child
 	}
@@ -100,18 +101,18 @@ func (r *Registry) link(child, parent, after uint32) {
 
 // unlink takes child from its parent; its own children stay below it.
 func (r *Registry) unlink(child uint32) {
-	c := &r.family[child]
+	c := r.kin(child)
 	if c.parent == 0 {
 		return
 	}
-	p := &r.family[c.parent]
+	p := r.kin(c.parent)
 	if c.prev != 0 {
-		r.family[c.prev].next = c.next
+		r.kin(c.prev).next = c.next
 	} else {
 		p.first = c.next
 	}
 	if c.next != 0 {
-		r.family[c.next].prev = c.prev
+		r.kin(c.next).prev = c.prev
 	} else {
 		p.last = c.prev
 	}
@@ -122,7 +123,7 @@ func (r *Registry) unlink(child uint32) {
 // set free.
 func (r *Registry) cutLinks(i uint32) {
 	r.unlink(i)
-	for c := r.family[i].first; c != 0; c = r.family[i].first {
+	for c := r.kin(i).first; c != 0; c = r.kin(i).first {
 		r.unlink(c)
 	}
 }
@@ -130,12 +131,12 @@ func (r *Registry) cutLinks(i uint32) {
 // killChildren ends all that stand below h, level by level, each with its own event. No
 // recursion: a chain may be as deep as the registry is large. Owner only.
 func (r *Registry) killChildren(h handles.Local) {
-	if int(h.Index()) >= len(r.family) || r.family[h.Index()].first == 0 {
+	if !r.hasKin(h.Index()) || r.kin(h.Index()).first == 0 {
 		return
 	}
 	queue := append(r.cascade[:0], h)
 	for k := 0; k < len(queue); k++ {
-		for c := r.family[queue[k].Index()].first; c != 0; c = r.family[c].next {
+		for c := r.kin(queue[k].Index()).first; c != 0; c = r.kin(c).next {
 			ch := handles.NewLocal(c, r.locals.Word(c).Generation())
 			if r.killOne(ch) {
 				queue = append(queue, ch)

@@ -21,7 +21,7 @@ type Task interface {
 
 // Workers is how many workers Fork has for a: 1 if there is nothing to spread work over.
 //
-// Panics: ErrExpired; ErrNotPublished on a snapshot.
+// Panics: ErrExpired; ErrReadOnly on a snapshot.
 // Concurrency: as the token. Allocates: no.
 func Workers(a Access) int {
 	if h := lent(mustOpen(a), a); h != nil {
@@ -54,7 +54,7 @@ func lent(r *Registry, a Access) *Hooks {
 // panics on from here, with a *PanicError that has its value and its stack; an exit of the calling
 // goroutine goes on.
 //
-// Panics: ErrExpired; ErrNotPublished on a snapshot.
+// Panics: ErrExpired; ErrReadOnly on a snapshot.
 // Concurrency: as the token. Allocates: no, as testing.AllocsPerRun counts, but for growth.
 func Fork(a Access, t Task, parts int, spread bool) {
 	r := mustOpen(a)

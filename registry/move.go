@@ -245,7 +245,7 @@ func Active(a Access, h handles.Local) bool {
 // SetActive takes h out of the world, or back into it, without ending it: inactive, it is
 // alive, its handles and cells are good, and systems and presentation skip it.
 //
-// Errors: ErrStale, ErrInvalidHandle, ErrNotSpawned; ErrExpired.
+// Errors: ErrStale, ErrInvalidHandle, ErrNotSpawned; ErrExpired; ErrReadOnly on a snapshot.
 // Concurrency: as the token; what two workers want of one entity has no order. Allocates: no.
 func SetActive(a Access, h handles.Local, active bool) error {
 	r, inWindow, err := opened(a)

@@ -2,6 +2,7 @@ package registry
 
 import (
 	"fmt"
+	"math"
 
 	"github.com/airlock-ecs/airlock/handles"
 )
@@ -103,7 +104,7 @@ func (r *Registry) unname(h handles.Local, n handles.Net) {
 func (w *Window) ConfirmLocalRecycles() int {
 	r := w.Registry()
 	r.commit()
-	return r.locals.Confirm()
+	return r.confirmLocals(math.MaxUint64)
 }
 
 // ConfirmLocalRecyclesThrough does so for the indices freed in frames up to and including
@@ -114,7 +115,7 @@ func (w *Window) ConfirmLocalRecycles() int {
 func (w *Window) ConfirmLocalRecyclesThrough(frame uint64) int {
 	r := w.Registry()
 	r.commit()
-	return r.locals.ConfirmThrough(frame)
+	return r.confirmLocals(frame)
 }
 
 // ConfirmNetRecycles lets every pending net index serve again, and says how many.

@@ -74,7 +74,7 @@ func (r *Registry) Update(fn func(*Window) error) error {
 	r.beginWriting(1, nil)
 	r.openWindow()
 	r.runWishes()
-	err := r.callback(fn)
+	err := r.fromOutside(r.callback, fn)
 	r.closeWindow()
 	r.deliver()
 	r.endFrame()

@@ -12,7 +12,7 @@ import (
 
 // Locate finds the slot of a living entity.
 //
-// Errors: ErrStale, ErrInvalidHandle, ErrNotSpawned; ErrExpired; ErrNotPublished on a snapshot.
+// Errors: ErrStale, ErrInvalidHandle, ErrNotSpawned; ErrExpired; ErrReadOnly on a snapshot.
 // Concurrency: as the token. Allocates: no.
 func Locate(a Access, h handles.Local) (*archetype.Chunk, uint32, error) {
 	r, _, err := opened(a)
@@ -32,7 +32,7 @@ func Keep[C any](r *Registry, comp *archetype.Component, h handles.Local, ch *ar
 
 // Opened checks a token and gives the registry it opens.
 //
-// Errors: ErrExpired; ErrNotPublished on a snapshot.
+// Errors: ErrExpired; ErrReadOnly on a snapshot.
 // Concurrency: as the token. Allocates: no.
 func Opened(a Access) (*Registry, error) {
 	r, _, err := opened(a)

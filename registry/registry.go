@@ -27,7 +27,8 @@ type Registry struct {
 	frame atomic.Uint64 // stored by the owner, loaded by any goroutine
 
 	// Any goroutine, by atomics.
-	locals    *handles.Locals
+	locals    *handles.Locals // the inner space; what the words say goes for both
+	outer     *handles.Locals // the outer one, see spaces.go
 	globals   *handles.Globals
 	nets      *handles.Nets
 	records   *handles.LazyWords // by local index: its record index; 0 when that is the same and not parted
@@ -56,6 +57,8 @@ type Registry struct {
 
 	// Owner only from here on.
 	store       *archetype.Store
+	issuer      *handles.Locals // the space that births take their handles from
+	outerFirst  uint32          // index from which they are the outer space's; 0: there is one space; never changes
 	stash       int64           // part of room that the owner holds, see takeRoom
 	exact       bool            // few enough entities that the owner holds no stash
 	inactive    int             // living entities with a clear Active bit
@@ -140,20 +143,21 @@ func build(c Config, generationBits uint8) *Registry {
 	schema := archetype.NewSchema()
 	pcg := rand.NewPCG(randSeed, 0)
 	r := &Registry{
-		cfg:      c,
-		locals:   handles.NewLocals(handles.LocalsConfig{Limit: limit, MostPending: c.MaxEntities, GenerationBits: generationBits}),
-		globals:  handles.NewGlobals(limit, generationBits),
-		nets:     handles.NewNets(c.Owner, handles.NetsConfig{GenerationBits: generationBits}),
-		records:  handles.NewLazyWords(limit),
-		netOf:    handles.NewLazyWords(limit),
-		nextDead: handles.NewLazyWords(limit),
-		owner:    make(chan struct{}, 1),
-		schema:   schema,
-		store:    archetype.NewStore(schema, c.TemporalFrames),
-		exact:    c.MaxEntities <= exactRoom,
-		pcg:      pcg,
-		rand:     rand.New(pcg),
+		cfg:    c,
+		nets:   handles.NewNets(c.Owner, handles.NetsConfig{GenerationBits: generationBits}),
+		owner:  make(chan struct{}, 1),
+		schema: schema,
+		store:  archetype.NewStore(schema, c.TemporalFrames),
+		exact:  c.MaxEntities <= exactRoom,
+		pcg:    pcg,
+		rand:   rand.New(pcg),
 	}
+	r.initSpaces(limit, generationBits)
+	if r.late() {
+		limit *= 2
+	}
+	r.globals = handles.NewGlobals(limit, generationBits)
+	r.records, r.netOf, r.nextDead = handles.NewLazyWords(limit), handles.NewLazyWords(limit), handles.NewLazyWords(limit)
 	r.room.Store(int64(c.MaxEntities))
 	r.initFrames()
 	r.id = caller.ID(r)

@@ -16,11 +16,11 @@ func (w *Window) Reset() error {
 	}
 	r.commit()
 	r.drainOutside()
-	for i := uint32(1); i <= r.locals.Highest(); i++ {
+	r.eachIndex(func(i uint32) {
 		if s := r.locals.Word(i).State(); s == handles.Alive || s == handles.Reserved {
 			r.killOne(handles.NewLocal(i, r.locals.Word(i).Generation()))
 		}
-	}
+	})
 	r.drainOutside()
 	r.commit()
 	r.process()

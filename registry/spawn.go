@@ -41,7 +41,7 @@ func (r *Registry) birth(a *archetype.Archetype) (handles.Local, *archetype.Chun
 	if ch == nil {
 		return 0, nil, 0
 	}
-	h, ok := r.locals.Issue(ch.Base() + slot)
+	h, ok := r.issuer.Issue(ch.Base() + slot)
 	if !ok {
 		a.Untake(ch, slot, fresh)
 		return 0, nil, 0
@@ -327,7 +327,7 @@ func (r *Registry) birthRun(a *archetype.Archetype, out []handles.Local) (*arche
 	entities := ch.Entities()[slot : slot+count]
 	born := 0
 	for ; born < len(entities); born++ {
-		h, ok := r.locals.Issue(ch.Base() + slot + uint32(born))
+		h, ok := r.issuer.Issue(ch.Base() + slot + uint32(born))
 		if !ok {
 			break
 		}
@@ -364,7 +364,7 @@ func (r *Registry) Reserve() (handles.Local, error) {
 	if !r.takeRoomOutside() {
 		return 0, ErrExhausted
 	}
-	h, ok := r.locals.Reserve()
+	h, ok := r.outer.Reserve()
 	if !ok {
 		r.room.Add(1)
 		return 0, ErrExhausted

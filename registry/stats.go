@@ -99,10 +99,14 @@ type statSum struct {
 func (r *Registry) publish() {
 	r.settleRoom()
 	r.locals.Publish()
+	if r.outerFirst != 0 {
+		r.outer.Publish()
+	}
+	local, lives := r.localStats()
 	sum := statSum{
 		inactive: r.inactive, dying: len(r.dying), placeless: r.placeless,
-		global: r.globals.Stats(), local: r.locals.Stats(), net: r.nets.Stats(),
-		version: r.store.Version(), lives: r.locals.Lives(), moves: r.moves,
+		global: r.globals.Stats(), local: local, net: r.nets.Stats(),
+		version: r.store.Version(), lives: lives, moves: r.moves,
 	}
 	if sum == r.shown {
 		return

@@ -172,7 +172,7 @@ func (r *Registry) unspawn(h handles.Local, fresh bool) {
 	ch := r.store.ChunkAt(place)
 	slot := place - ch.Base()
 	r.unevent(Spawned, h)
-	if r.locals.Unissue(h) {
+	if r.spaceOf(h.Index()).Unissue(h) {
 		r.leave(ch, slot)
 		r.giveRoom(1)
 	} else {

@@ -70,6 +70,9 @@ func (v *verifier) add(err error) {
 
 func (v *verifier) parts() {
 	v.add(v.r.locals.Verify())
+	if v.r.outerFirst != 0 {
+		v.add(v.r.outer.Verify())
+	}
 	v.add(v.r.globals.Verify())
 	v.add(v.r.nets.Verify())
 	v.add(v.r.store.Verify())
@@ -121,7 +124,7 @@ func (v *verifier) slot(ch *archetype.Chunk, slot uint32, h handles.Local) {
 // words checks from words to storage, and the names.
 func (v *verifier) words() {
 	r := v.r
-	for i := uint32(1); i <= r.locals.Highest(); i++ {
+	r.eachIndex(func(i uint32) {
 		w := r.locals.Word(i)
 		h := handles.NewLocal(i, w.Generation())
 		switch w.State() {
@@ -136,7 +139,7 @@ func (v *verifier) words() {
 			local, _ := r.nets.Local(n)
 			v.check(local == i, "index %d is named %v, which names index %d", i, n, local)
 		}
-	}
+	})
 }
 
 // deaths checks what waits to be reclaimed.
@@ -167,18 +170,25 @@ func (v *verifier) room() {
 
 // links checks the tree of parents and children.
 func (v *verifier) links() {
-	for i := range v.r.family {
-		k := v.r.family[i]
-		if k.parent != 0 {
-			p := v.r.family[k.parent]
-			v.check(k.prev != 0 || p.first == uint32(i), "index %d is no child of its parent %d", i, k.parent)
-			v.check(k.next != 0 || p.last == uint32(i), "index %d is no last child of its parent %d", i, k.parent)
+	r := v.r
+	if len(r.family) == 0 {
+		return
+	}
+	r.eachIndex(func(i uint32) {
+		if !r.hasKin(i) {
+			return
 		}
-		for c, prev := k.first, uint32(0); c != 0; prev, c = c, v.r.family[c].next {
-			v.check(v.r.family[c].parent == uint32(i) && v.r.family[c].prev == prev, "child %d of index %d is linked wrongly", c, i)
-			if v.r.family[c].parent != uint32(i) {
+		k := r.kin(i)
+		if k.parent != 0 {
+			p := r.kin(k.parent)
+			v.check(k.prev != 0 || p.first == i, "index %d is no child of its parent %d", i, k.parent)
+			v.check(k.next != 0 || p.last == i, "index %d is no last child of its parent %d", i, k.parent)
+		}
+		for c, prev := k.first, uint32(0); c != 0; prev, c = c, r.kin(c).next {
+			v.check(r.kin(c).parent == i && r.kin(c).prev == prev, "child %d of index %d is linked wrongly", c, i)
+			if r.kin(c).parent != i {
 				break
 			}
 		}
-	}
+	})
 }

@@ -65,7 +65,7 @@ func (c *Class[E]) SpawnLater(f *Frame, e E) (handles.Local, error) {
 	if !r.takeRoom() { // of the owner's stash first: a system replaces what it destroyed
 		return 0, ErrExhausted
 	}
-	h, ok := r.locals.Reserve()
+	h, ok := r.issuer.Reserve()
 	if !ok {
 		r.giveRoom(1)
 		return 0, ErrExhausted
