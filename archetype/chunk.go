@@ -33,6 +33,7 @@ type Chunk struct {
 	touched  uint64   // when slots were last taken or given back, see stamp.go
 	activeAt uint64   // when the Active plane was last written
 	stamps   []uint64 // when each column of a component was last written, by table slot
+	marked   uint64   // the latest of them
 	high     uint32   // slots from here on are zero in all frames; see Store.Advance
 
 	soiled    uint32 // 1: free slots may not be zero, see soil.go; stored by workers, too
@@ -159,13 +160,13 @@ func newChunk(a *Archetype, e *extent, place int, base uint32) *Chunk {
 			c.bases[i] = e.column(i, place)
 		}
 	}
-	c.resolve(a.store.frame)
+	c.resolve(a.store.at)
 	return c
 }
 
-// resolve points the accessors at a storage frame.
-func (c *Chunk) resolve(frame uint64) {
-	c.layout.BuildFieldTable(c.table, c.bases, frame)
+// resolve points the accessors at the storage frame whose buffers are at.
+func (c *Chunk) resolve(at buffers) {
+	c.layout.build(c.table, c.bases, at)
 	for i, column := range c.archetype.zeroing16 {
 		c.table16[i] = c.table[column]
 	}

@@ -10,6 +10,24 @@ import "math/bits"
 // The lowest chunk of an archetype stays, so that the first entity of a kind that comes and
 // goes does not cost a chunk each time.
 
+// Keep has empty chunks kept, or not any more: while frames can be gone back to, whoever lived in one may come
+// back.
+//
+// Concurrency: the registry's owner with no workers about; never waits. Allocates: for growth.
+func (s *Store) Keep(on bool) {
+	if s.keep == on {
+		return
+	}
+	s.keep = on
+	for _, a := range s.list {
+		for _, c := range a.chunks {
+			if !on && c.allocated > 0 {
+				a.noteEmpty(c)
+			}
+		}
+	}
+}
+
 // emptied says that a chunk became empty during a pass.
 type emptied struct {
 	chunk *Chunk
@@ -19,8 +37,8 @@ type emptied struct {
 // noteEmpty puts a chunk onto the list if all that was taken of it is holes. It is called when a
 // word of 64 slots has become empty: a chunk with less than that is seen only as the tail.
 func (a *Archetype) noteEmpty(c *Chunk) {
-	if c.index == 0 || !c.empty() {
-		return
+	if a.store.keep || c.index == 0 || !c.empty() {
+		return // where frames can be gone back to, chunks stay for those who may come back
 	}
 	s := a.store
 	c.emptyPass = s.pass
@@ -89,12 +107,16 @@ func (s *Store) ReleaseEmptied() int {
 }
 
 // Settle gives all empty chunks back, the lowest and the last as well, and lowers the high-water
-// mark to the highest slot in use. It says how many chunks it gave back.
+// mark to the highest slot in use. It says how many chunks it gave back. While all are kept (see Keep) it does
+// nothing.
 //
 // Concurrency: the registry's owner with no workers about and no loop open; never waits.
 // Allocates: no.
 func (a *Archetype) Settle() int {
 	n := 0
+	if a.store.keep {
+		return 0
+	}
 	for _, c := range a.chunks {
 		if c.empty() {
 			c.doomed = true

@@ -1,8 +1,9 @@
 package archetype
 
 import (
+	"fmt"
 	"math"
-	"sync/atomic"
+	"slices"
 	"unsafe"
 )
 
@@ -57,10 +58,17 @@ const firstFrame = 1
 
 func (s *Store) initRings() {
 	s.frame = firstFrame
+	s.copySome = s.copyShare
 	for k, count := range ringCounts(s.temporalFrames) {
 		s.rings[k] = ring{count: count, held: make([]uint64, count)}
 		s.rings[k].held[s.frame%count] = s.frame
 	}
+	s.at = s.buffersOf(s.frame)
+}
+
+func (s *Store) buffersOf(frame uint64) buffers {
+	counts := ringCounts(s.temporalFrames)
+	return buffersOf(frame, &counts)
 }
 
 func (s *Store) nextID() uint64 {
@@ -88,6 +96,7 @@ func (s *Store) Holds(frame uint64) (short, long bool) {
 //
 // Concurrency: the registry's owner with no workers about; never waits. Allocates: once a chunk.
 func (s *Store) Close() {
+	s.findLateWrites()
 	for _, a := range s.list {
 		k := a.layout.rings[len(a.layout.rings)-1]
 		r := &s.rings[k]
@@ -114,15 +123,7 @@ func (c *Chunk) saveStamps(row int) {
 
 // changedAfter says whether anything in the chunk has changed after a frame.
 func (c *Chunk) changedAfter(frame uint64) bool {
-	if c.touched > frame || c.activeAt > frame {
-		return true
-	}
-	for _, stamp := range c.stamps {
-		if stamp > frame {
-			return true
-		}
-	}
-	return false
+	return max(c.touched, c.activeAt, c.marked) > frame
 }
 
 // Spread has several goroutines call run, with numbers from 0 up to n, and returns when all have.
@@ -147,12 +148,14 @@ func (s *Store) Advance(next uint64, workers int, spread Spread) {
 		}
 		r.held[buffer] = next
 	}
-	s.frame = next
+	s.frame, s.at = next, s.buffersOf(next)
 	bytes := s.collect()
 	switch {
 	case len(s.dirty) == 0:
 	case workers > 1 && bytes >= spreadBytes:
-		s.copySpread(from, workers, spread)
+		s.copying = from
+		s.copied.Store(0)
+		spread(min(workers, len(s.dirty)), s.copySome)
 	default:
 		for _, c := range s.dirty {
 			c.copyFrom(s, from)
@@ -175,24 +178,21 @@ func (s *Store) collect() (bytes int) {
 				s.dirty = append(s.dirty, c)
 				bytes += int(c.layout.ringed)
 			}
-			c.resolve(s.frame)
+			c.resolve(s.at)
 		}
 	}
 	return bytes
 }
 
-// copySpread copies with several workers, which take chunks one by one.
-func (s *Store) copySpread(from uint64, workers int, spread Spread) {
-	var next atomic.Int64
-	spread(min(workers, len(s.dirty)), func(int) {
-		for {
-			i := int(next.Add(1)) - 1
-			if i >= len(s.dirty) {
-				return
-			}
-			s.dirty[i].copyFrom(s, from)
+// copyShare copies chunks as one of several workers, which take them one by one.
+func (s *Store) copyShare(int) {
+	for {
+		i := int(s.copied.Add(1)) - 1
+		if i >= len(s.dirty) {
+			return
 		}
-	})
+		s.dirty[i].copyFrom(s, s.copying)
+	}
 }
 
 // copyFrom brings the columns to the state they had in frame from.
@@ -265,4 +265,50 @@ func (s *Store) Reap(oldest uint64) {
 	}
 	clear(s.ghosts[len(kept):])
 	s.ghosts = kept
+}
+
+// Restore brings the columns of the temporal ring to what they were in a frame that is kept, but for the
+// archetypes that are to be skipped. Slots are in use as they were then.
+//
+// Concurrency: the registry's owner with no workers about; never waits. Allocates: no.
+func (s *Store) Restore(frame uint64, skip func(*Archetype) bool) {
+	r := &s.rings[ringLong]
+	for _, a := range s.list {
+		if skip(a) {
+			continue
+		}
+		for _, c := range a.chunks {
+			for i := range len(c.stamps) - 2 {
+				if c.layout.rings[i] != ringLong || max(c.touched, c.stamps[i]) <= frame {
+					continue
+				}
+				c.Mark(i)
+				// Sound as in copyFrom.
+				src := unsafe.Add(c.bases[i], uintptr(frame%r.count)*c.layout.strides[i])
+				copyBytes(c.table[i], src, uintptr(max(c.high, c.allocated))*c.layout.fields[i].ElementSize)
+			}
+		}
+	}
+}
+
+// Same compares planes and entity columns that follow the temporal ring with those of a frame that is kept.
+//
+// Errors: one that names the first difference.
+// Concurrency: the registry's owner with no workers about. Allocates: for the error.
+func (s *Store) Same(frame uint64) error {
+	for _, a := range s.list {
+		if !a.Temporal() {
+			continue
+		}
+		for _, c := range a.chunks {
+			ref := Ref{layout: c.layout, bases: c.bases}
+			if active := ref.Active(frame); !slices.Equal(active, c.active) {
+				return fmt.Errorf("archetype %s: chunk %d: active %#x, was %#x", a, c.index, c.active, active)
+			}
+			if entities := ref.Entities(frame); !slices.Equal(entities, c.entities) {
+				return fmt.Errorf("archetype %s: chunk %d: entities %v, were %v", a, c.index, c.entities, entities)
+			}
+		}
+	}
+	return nil
 }

@@ -170,14 +170,25 @@ func (l *FieldLayout) Bytes() int { return int(l.block + uintptr(l.places)*l.typ
 //
 // Concurrency: any goroutine; never waits. Allocates: no.
 func (l *FieldLayout) BuildFieldTable(out, bases []unsafe.Pointer, frame uint64) {
-	n := len(l.rings)
-	out, bases, strides := out[:n], bases[:n], l.strides[:n]
-	// frame % count takes only as many values as there are rings. With a division for each column,
-	// a frame cost three times as much where nothing changes (BenchmarkAdvance).
-	var at [4]uintptr // a power of two, so that the mask spares a bounds check
-	for k, count := range l.counts {
+	l.build(out, bases, buffersOf(frame, &l.counts))
+}
+
+// buffers is which buffer of each ring belongs to a frame: frame % frameCount, which takes only as many
+// values as there are rings. With a division for each column, a frame cost three times as much where
+// nothing changes, and with one for each ring and chunk still half as much again (BenchmarkAdvance).
+type buffers [4]uintptr // a power of two, so that a mask spares a bounds check
+
+func buffersOf(frame uint64, counts *[rings]uint64) (at buffers) {
+	for k, count := range counts {
 		at[k] = uintptr(frame % count)
 	}
+	return at
+}
+
+// build is BuildFieldTable with the divisions done.
+func (l *FieldLayout) build(out, bases []unsafe.Pointer, at buffers) {
+	n := len(l.rings)
+	out, bases, strides := out[:n], bases[:n], l.strides[:n]
 	for i, k := range l.rings {
 		// Sound: (frame % count) * stride is the beginning of a frame of that column, and all
 		// of them lie in the one object that bases[i] points into.

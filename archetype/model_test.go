@@ -43,8 +43,13 @@ type storeModel struct {
 }
 
 func newStoreModel(t require.TestingT) *storeModel {
+	return newStoreModelOf(t, 8, []int{64, 128, 0}, [][]int{{0, 1, 2, 3}, {0, 2}, {1}, {}})
+}
+
+// newStoreModelOf has an archetype for each size of chunks and each set of components.
+func newStoreModelOf(t require.TestingT, temporalFrames int, sizes []int, sets [][]int) *storeModel {
 	s := archetype.NewSchema()
-	m := &storeModel{store: archetype.NewStore(s, 8)}
+	m := &storeModel{store: archetype.NewStore(s, temporalFrames)}
 	register := func(typ reflect.Type, o archetype.Options) {
 		c, err := s.Register(typ, o)
 		require.NoError(t, err)
@@ -54,8 +59,8 @@ func newStoreModel(t require.TestingT) *storeModel {
 	register(reflect.TypeFor[label](), archetype.Options{Tier: archetype.Volatile})
 	register(reflect.TypeFor[odd](), archetype.Options{})
 	register(reflect.TypeFor[marker](), archetype.Options{})
-	for class, slots := range []int{64, 128, 0} {
-		for _, with := range [][]int{{0, 1, 2, 3}, {0, 2}, {1}, {}} {
+	for class, slots := range sizes {
+		for _, with := range sets {
 			m.shelf(class, slots, with)
 		}
 	}

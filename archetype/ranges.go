@@ -49,6 +49,20 @@ func (r *ranges) take(n uint64) (uint64, bool) {
 	return 0, false
 }
 
+// takeAt takes n numbers from lo on, all of which are free.
+func (r *ranges) takeAt(lo, n uint64) {
+	i := sort.Search(len(r.free), func(i int) bool { return r.free[i].hi > lo })
+	f := r.free[i]
+	rest := make([]span, 0, 2)
+	if f.lo < lo {
+		rest = append(rest, span{f.lo, lo})
+	}
+	if lo+n < f.hi {
+		rest = append(rest, span{lo + n, f.hi})
+	}
+	r.free = slices.Replace(r.free, i, i+1, rest...)
+}
+
 // give puts n numbers from lo (back) into the free ranges. None of them is free already.
 func (r *ranges) give(lo, n uint64) {
 	hi := lo + n

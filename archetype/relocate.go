@@ -122,7 +122,7 @@ func (a *Archetype) Repack(c *Chunk) {
 				unsafe.Add(old.extent.column(i, old.place), frame*from.FrameStride), e.layout.parts[i])
 		}
 	}
-	c.resolve(a.store.frame)
+	c.resolve(a.store.at)
 	c.touched = *c.now
 	a.reshape()
 	if c.made == a.store.frame {
@@ -156,11 +156,25 @@ func (s *Store) LowerBase(c *Chunk) (uint32, bool) {
 // Concurrency: the registry's owner with no workers about and no loop open; never waits.
 // Allocates: no.
 func (s *Store) Rebase(c *Chunk) {
-	old, slots := uint64(c.base), uint64(c.layout.slots)
-	base, ok := s.cache.take(slots)
+	old := uint64(c.base)
+	base, ok := s.cache.take(uint64(c.layout.slots))
 	if check.Enabled && (!ok || base >= old) {
 		check.Failf("archetype: chunk at %d rebased to %d, %v", old, base, ok)
 	}
+	s.rebase(c, base)
+}
+
+// RebaseTo gives the chunk cache indices that it had before, and that nobody has now.
+//
+// Concurrency: the registry's owner with no workers about and no loop open; never waits.
+// Allocates: no.
+func (s *Store) RebaseTo(c *Chunk, base uint32) {
+	s.cache.takeAt(uint64(base), uint64(c.layout.slots))
+	s.rebase(c, uint64(base))
+}
+
+func (s *Store) rebase(c *Chunk, base uint64) {
+	old, slots := uint64(c.base), uint64(c.layout.slots)
 	s.leave(c)
 	c.base = uint32(base)
 	c.touched = *c.now

@@ -4,6 +4,7 @@ import (
 	"math/bits"
 	"unsafe"
 
+	"github.com/airlock-ecs/airlock/handles"
 	"github.com/airlock-ecs/airlock/internal/check"
 )
 
@@ -111,6 +112,16 @@ func (a *Archetype) Reclaim(c *Chunk, slot uint32) {
 func (c *Chunk) Vacate(slot uint32) {
 	c.entities[slot] = 0
 	c.touched = *c.now
+}
+
+// Occupy takes Vacate back; where it was not called it does nothing.
+//
+// Concurrency: the registry's owner with no workers about; never waits. Allocates: no.
+func (c *Chunk) Occupy(slot uint32, h handles.Local) {
+	if c.entities[slot] != h {
+		c.entities[slot] = h
+		c.touched = *c.now
+	}
 }
 
 // Clear releases all chunks. Nobody may use one of them any more.

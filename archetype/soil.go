@@ -40,4 +40,5 @@ func (c *Chunk) clean() {
 		}
 	}
 	c.soiled = 0
+	c.touched = *c.now // what was written there is in the frames before
 }

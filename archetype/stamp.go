@@ -21,9 +21,15 @@ func (s *Store) Stamp() uint64 { return s.frame }
 // Concurrency: the registry's owner and its workers; never waits. Allocates: no.
 func (c *Chunk) Mark(tableSlot int) {
 	// Looking first keeps the line shared by the workers that mark the same chunk.
-	if p, now := &c.stamps[tableSlot], *c.now; atomic.LoadUint64(p) != now {
-		atomic.StoreUint64(p, now)
+	if now := *c.now; atomic.LoadUint64(&c.stamps[tableSlot]) != now {
+		c.stamp(tableSlot, now)
 	}
+}
+
+// stamp marks a column and the chunk. Apart from Mark, so that Mark is inlined.
+func (c *Chunk) stamp(tableSlot int, now uint64) {
+	atomic.StoreUint64(&c.stamps[tableSlot], now)
+	atomic.StoreUint64(&c.marked, now)
 }
 
 // MarkActive notes that the Active plane is written now.

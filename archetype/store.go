@@ -44,17 +44,24 @@ type Store struct {
 	temporalFrames int
 	frame          uint64 // the write frame, as a storage frame; changes are marked with it
 	rings          [rings]ring
+	at             buffers // of the write frame
 	ids            uint64 // of chunks
 
-	dirty     []*Chunk   // those that Advance copies
-	ghosts    []ghost    // memory of chunks that readers may still have
-	directory *Directory // what readers walk, as of the last time that it changed
-	shapes    uint64     // changes of Archetype.shape there ever were
+	dirty     []*Chunk         // those that Advance copies
+	copying   uint64           // the frame that they are copied from
+	copied    atomic.Int64     // how many of them workers have taken
+	copySome  func(worker int) // copyShare, made once
+	ghosts    []ghost          // memory of chunks that readers may still have
+	directory *Directory       // what readers walk, as of the last time that it changed
+	shapes    uint64           // changes of Archetype.shape there ever were
+
+	late lateWrites // in an ecsdebug build
 
 	list    []*Archetype // in order of creation
 	byKey   map[archetypeKey]*Archetype
 	version uint64 // of list
 
+	keep      bool         // all chunks, see Keep
 	emptied   []emptied    // chunks that have become empty, and perhaps still are
 	pass      uint64       // of ReleaseEmptied
 	shrinking []*Archetype // in it

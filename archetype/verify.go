@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"math/bits"
+	"slices"
 	"unsafe"
 )
 
@@ -35,6 +36,13 @@ func (s *Store) Verify() error {
 		}
 		for _, e := range a.extents {
 			blocks += uint64(e.layout.block)
+		}
+	}
+	gone := map[*extent]bool{} // of archetypes that were dropped
+	for _, g := range s.ghosts {
+		if a := g.archetype; s.byKey[archetypeKey{a.class, a.sig}] != a && !gone[g.extent] {
+			gone[g.extent] = true
+			blocks += uint64(g.extent.layout.block)
 		}
 	}
 	for _, c := range s.blocks {
@@ -110,6 +118,9 @@ func (c *Chunk) verify() error {
 		if s.ChunkAt(c.base+uint32(slot)) != c {
 			return fmt.Errorf("cache index %d leads elsewhere", c.base+uint32(slot))
 		}
+	}
+	if latest := slices.Max(c.stamps); latest > c.marked {
+		return fmt.Errorf("a column was written in frame %d, the chunk last in frame %d", latest, c.marked)
 	}
 	if c.Allocated() > c.Slots() || c.base%64 != 0 {
 		return fmt.Errorf("allocated %d of %d slots, from cache index %d", c.allocated, c.Slots(), c.base)

@@ -1,20 +1,30 @@
 package handles
 
-// What a record index may be, in GlobalsState.
+// What a record index that was ever issued may be, in GlobalsState.
 const (
-	GlobalNew     uint8 = iota // never issued
-	GlobalFirst                // issued, and never used else but by claims that were taken back
-	GlobalAgain                // issued, and freed before
-	GlobalFree                 // freed
-	GlobalBurned               // never used but by claims that were taken back
-	GlobalRetired              // past its last generation
+	GlobalFirst   uint8 = iota + 1 // issued, and never used else but by claims that were taken back
+	GlobalAgain                    // issued, and freed before
+	GlobalFree                     // freed
+	GlobalBurned                   // never used but by claims that were taken back
+	GlobalRetired                  // past its last generation
 )
 
-// GlobalsState is the state of a space of record indices, of each from 1 to the highest that was ever
-// issued: of index i at i-1.
+// GlobalsState is the state of a space of record indices.
 type GlobalsState struct {
-	Ended []uint64 // how many of its generations have ended; 1<<32 if it is retired
-	Uses  []uint8  // what it is: GlobalNew and so on
+	Runs  []GlobalRun // all indices that were ever issued, ascending; neighbours of one use are in one run
+	Ended []GlobalEnd // those whose generations have ended, ascending
+}
+
+// GlobalRun is indices one after another that are the same.
+type GlobalRun struct {
+	First, Count uint32
+	Use          uint8 // GlobalFirst and so on
+}
+
+// GlobalEnd says how many generations of an index have ended; 1<<32 if it is retired.
+type GlobalEnd struct {
+	Index uint32
+	Times uint64
 }
 
 // State is the state of the space.
@@ -23,27 +33,33 @@ type GlobalsState struct {
 func (g *Globals) State() GlobalsState {
 	var s GlobalsState
 	for index := range g.used.all() {
-		for uint32(len(s.Uses)) < index-1 {
-			s.Ended, s.Uses = append(s.Ended, 0), append(s.Uses, GlobalNew)
+		use, ended := g.use(index)
+		if n := len(s.Runs); n > 0 && s.Runs[n-1].Use == use && s.Runs[n-1].First+s.Runs[n-1].Count == index {
+			s.Runs[n-1].Count++
+		} else {
+			s.Runs = append(s.Runs, GlobalRun{First: index, Count: 1, Use: use})
 		}
-		s.Ended, s.Uses = append(s.Ended, g.ended.Get(index)), append(s.Uses, g.use(index))
+		if ended != 0 {
+			s.Ended = append(s.Ended, GlobalEnd{index, ended})
+		}
 	}
 	return s
 }
 
-// use is what an index is that was ever issued.
-func (g *Globals) use(index uint32) uint8 {
-	switch {
-	case g.ended.Get(index) == retiredMark:
-		return GlobalRetired
+// use is what an index is that was ever issued, and how many of its generations have ended.
+func (g *Globals) use(index uint32) (use uint8, ended uint64) {
+	switch ended = g.ended.Get(index); {
+	case ended == retiredMark:
+		return GlobalRetired, ended
+	case !g.settled.has(index):
+		if g.burned.Has(index) {
+			return GlobalBurned, ended
+		}
+		return GlobalFirst, ended
 	case g.free.Has(index):
-		return GlobalFree
-	case g.burned.Has(index):
-		return GlobalBurned
-	case g.settled.has(index):
-		return GlobalAgain
+		return GlobalFree, ended
 	}
-	return GlobalFirst
+	return GlobalAgain, ended
 }
 
 // Restore puts a fresh space into a saved state: from then on it does what the saved one would have
@@ -58,60 +74,72 @@ func (g *Globals) Restore(s GlobalsState) error {
 	if err := g.checkState(s); err != nil {
 		return err
 	}
-	g.fresh = uint64(len(s.Uses)) + 1
-	for i, use := range s.Uses {
-		index := uint32(i) + 1
-		if use == GlobalNew {
-			g.fresh = min(g.fresh, uint64(index))
-			continue
+	for _, run := range s.Runs {
+		if g.fresh == uint64(run.First) {
+			g.fresh += uint64(run.Count)
 		}
-		g.used.add(index)
-		if s.Ended[i] != 0 {
-			g.ended.Ensure(index).Store(s.Ended[i])
+		for i := range run.Count {
+			g.restore(run.First+i, run.Use)
 		}
-		if use != GlobalFirst && use != GlobalBurned {
-			g.settled.add(index)
-		}
-		switch use {
-		case GlobalFirst, GlobalAgain:
-			g.issued++
-		case GlobalFree:
-			g.free.Add(index)
-		case GlobalBurned:
-			g.burned.Add(index)
-		case GlobalRetired:
-			g.retired++
-		}
+	}
+	for _, e := range s.Ended {
+		g.ended.Ensure(e.Index).Store(e.Times)
 	}
 	return nil
 }
 
+// restore makes an index what it was.
+func (g *Globals) restore(index uint32, use uint8) {
+	g.used.add(index)
+	if use != GlobalFirst && use != GlobalBurned {
+		g.settled.add(index)
+	}
+	switch use {
+	case GlobalFirst, GlobalAgain:
+		g.issued++
+	case GlobalFree:
+		g.free.Add(index)
+	case GlobalBurned:
+		g.burned.Add(index)
+	case GlobalRetired:
+		g.retired++
+	}
+}
+
 // checkState says what is wrong with a state.
 func (g *Globals) checkState(s GlobalsState) error {
-	n := len(s.Uses)
-	if len(s.Ended) != n || uint64(n) > uint64(g.limit) {
-		return stateError("generations of %d globals, uses of %d, the limit is %d", len(s.Ended), n, g.limit)
-	}
-	if n > 0 && s.Uses[n-1] == GlobalNew {
-		return stateError("the last of %d globals was never issued", n)
-	}
-	for i, use := range s.Uses {
-		ended := s.Ended[i]
-		ok := ended <= uint64(g.generation.last-g.generation.first)
-		switch use {
-		case GlobalNew:
-			ok = ended == 0
-		case GlobalFirst, GlobalAgain, GlobalFree:
-		case GlobalBurned:
-			ok = ok && ended > 0
-		case GlobalRetired:
-			ok = ended == retiredMark
-		default:
-			ok = false
+	ended, next, use := s.Ended, uint64(1), uint8(0) // what the run before ends with
+	for i, run := range s.Runs {
+		end := uint64(run.First) + uint64(run.Count)
+		switch {
+		case uint64(run.First) < next || run.Count == 0 || end > uint64(g.limit)+1:
+			return stateError("run %d is of %d globals from %d, after %d, and the limit is %d", i, run.Count, run.First, next-1, g.limit)
+		case run.Use < GlobalFirst || run.Use > GlobalRetired:
+			return stateError("run %d of globals has use %d", i, run.Use)
+		case i > 0 && uint64(run.First) == next && run.Use == use:
+			return stateError("run %d of globals goes on as the one before it", i)
 		}
-		if !ok {
-			return stateError("global %d has use %d, and %d generations have ended", uint64(i)+1, use, ended)
+		next, use = end, run.Use
+		n := uint32(0)
+		for ; len(ended) > 0 && uint64(ended[0].Index) < end; ended, n = ended[1:], n+1 {
+			e := ended[0]
+			possible := e.Times > 0 && e.Times <= uint64(g.generation.last-g.generation.first)
+			if use == GlobalRetired {
+				possible = e.Times == retiredMark
+			}
+			if e.Index < run.First || !possible {
+				return stateError("global %d: %d generations have ended, in or before a run of use %d", e.Index, e.Times, use)
+			}
+			if len(ended) > 1 && ended[1].Index <= e.Index {
+				return stateError("generations of globals: index %d follows %d", ended[1].Index, e.Index)
+			}
 		}
+		if n != run.Count && (use == GlobalBurned || use == GlobalRetired) {
+			return stateError("run %d of %d globals has use %d, and of %d generations have ended", i, run.Count, use, n)
+		}
+	}
+	if len(ended) > 0 {
+		return stateError("generations of global %d have ended, which was never issued", ended[0].Index)
 	}
 	return nil
 }

@@ -68,7 +68,7 @@ func (p *past) rewind(s *localPlayer, wordsFirst bool) {
 
 func TestARewoundSpaceDoesTheSameAgain(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		first, room := rapid.Uint32Range(1, 5).Draw(t, "first"), rapid.SampledFrom([]uint32{2, 9, 9, 1100}).Draw(t, "room")
+		first, room := rapid.Uint32Range(1, 5).Draw(t, "first"), rapid.SampledFrom([]uint32{2, 3, 9, 9, 9, 20, 1100}).Draw(t, "room")
 		c := handles.LocalsConfig{
 			FirstIndex: first, Limit: first + room - 1,
 			GenerationBits: uint8(rapid.SampledFrom([]int{2, 5, 0}).Draw(t, "width")),
@@ -82,6 +82,7 @@ func TestARewoundSpaceDoesTheSameAgain(t *testing.T) {
 			s     = &localPlayer{Locals: handles.NewLocals(c), first: first, limit: c.Limit}
 			marks []*past
 			log   []taken
+			turn  int
 		)
 		t.Repeat(map[string]func(*rapid.T){
 			"steps": func(t *rapid.T) {
@@ -123,7 +124,11 @@ func TestARewoundSpaceDoesTheSameAgain(t *testing.T) {
 					log = append(log, a)
 				}
 			},
-			"": func(t *rapid.T) { require.NoError(t, s.Verify()) },
+			"": func(t *rapid.T) {
+				if turn++; turn%4 == 0 { // it is a long walk, and a rewind does it anyway
+					require.NoError(t, s.Verify())
+				}
+			},
 		})
 	})
 }

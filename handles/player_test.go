@@ -13,9 +13,7 @@ type step struct{ kind, pick int }
 
 // drawSteps draws steps of any kind.
 func drawSteps(t *rapid.T, most int) []step {
-	return rapid.SliceOfN(rapid.Custom(func(t *rapid.T) step {
-		return step{rapid.IntRange(0, 99).Draw(t, "kind"), rapid.IntRange(0, 40).Draw(t, "pick")}
-	}), 1, most).Draw(t, "steps")
+	return rapid.SliceOfN(rapid.Map(rapid.IntRange(0, 16*41-1), func(n int) step { return step{n % 16, n / 16} }), 1, most).Draw(t, "steps")
 }
 
 // outcome is all that a step answers, and what is to be seen of the space after it.
@@ -153,9 +151,11 @@ func (p *globalPlayer) restore(s any) error { return p.Restore(s.(handles.Global
 func (p *globalPlayer) adopt(from player)   { p.held = slices.Clone(from.(*globalPlayer).held) }
 
 func (p *globalPlayer) adoptState() {
-	for i, use := range p.State().Uses {
-		if use == handles.GlobalFirst || use == handles.GlobalAgain {
-			p.held = append(p.held, uint32(i)+1)
+	for _, run := range p.State().Runs {
+		for i := range run.Count {
+			if run.Use == handles.GlobalFirst || run.Use == handles.GlobalAgain {
+				p.held = append(p.held, run.First+i)
+			}
 		}
 	}
 }

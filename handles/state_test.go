@@ -216,17 +216,28 @@ func TestImpossibleStatesAreRefused(t *testing.T) {
 
 func TestImpossibleStatesOfGlobalsAreRefused(t *testing.T) {
 	for name, harm := range map[string]func(*handles.GlobalsState){
-		"a lost use": func(s *handles.GlobalsState) { s.Uses = s.Uses[:3] },
 		"beyond the limit": func(s *handles.GlobalsState) {
-			*s = handles.GlobalsState{Ended: make([]uint64, 6), Uses: []uint8{1, 1, 1, 1, 1, 1}}
+			*s = handles.GlobalsState{Runs: []handles.GlobalRun{{First: 1, Count: 6, Use: handles.GlobalFirst}}}
 		},
-		"a new end":             func(s *handles.GlobalsState) { s.Uses, s.Ended = append(s.Uses, 0), append(s.Ended, 0) },
-		"a new one with a past": func(s *handles.GlobalsState) { s.Uses[2] = handles.GlobalNew },
-		"nothing burned":        func(s *handles.GlobalsState) { s.Ended[2] = 0 },
-		"no use":                func(s *handles.GlobalsState) { s.Uses[0] = handles.GlobalRetired + 1 },
-		"too many generations":  func(s *handles.GlobalsState) { s.Ended[0] = 3 },
-		"a retired one alive":   func(s *handles.GlobalsState) { s.Uses[3] = handles.GlobalAgain },
-		"an alive one retired":  func(s *handles.GlobalsState) { s.Uses[0] = handles.GlobalRetired },
+		"beyond all": func(s *handles.GlobalsState) {
+			*s = handles.GlobalsState{Runs: []handles.GlobalRun{{First: 2, Count: math.MaxUint32, Use: handles.GlobalFirst}}}
+		},
+		"index 0":              func(s *handles.GlobalsState) { s.Runs[0] = handles.GlobalRun{Count: 2, Use: handles.GlobalFirst} },
+		"a run of nobody":      func(s *handles.GlobalsState) { s.Runs[0].Count = 0 },
+		"an overlap":           func(s *handles.GlobalsState) { s.Runs[0].Count = 2 },
+		"wrong order":          func(s *handles.GlobalsState) { s.Runs[0], s.Runs[1] = s.Runs[1], s.Runs[0] },
+		"a split run":          func(s *handles.GlobalsState) { s.Runs[1].Use = handles.GlobalFirst },
+		"ends in wrong order":  func(s *handles.GlobalsState) { s.Ended[0], s.Ended[1] = s.Ended[1], s.Ended[0] },
+		"an end twice":         func(s *handles.GlobalsState) { s.Ended[0] = s.Ended[1] },
+		"an end of nobody":     func(s *handles.GlobalsState) { s.Ended[2].Index = 5 },
+		"an end of index 0":    func(s *handles.GlobalsState) { s.Ended[0].Index = 0 },
+		"nothing burned":       func(s *handles.GlobalsState) { s.Ended = slices.Delete(s.Ended, 1, 2) },
+		"burned in 0 ends":     func(s *handles.GlobalsState) { s.Ended[1].Times = 0 },
+		"no use":               func(s *handles.GlobalsState) { s.Runs[0].Use = handles.GlobalRetired + 1 },
+		"use 0":                func(s *handles.GlobalsState) { s.Runs[0].Use = 0 },
+		"too many generations": func(s *handles.GlobalsState) { s.Ended[0].Times = 3 },
+		"a retired one alive":  func(s *handles.GlobalsState) { s.Runs[3].Use = handles.GlobalAgain },
+		"an alive one retired": func(s *handles.GlobalsState) { s.Runs[0].Use = handles.GlobalRetired },
 	} {
 		g := handles.NewGlobals(5, 2)
 		for range 4 {
@@ -237,8 +248,11 @@ func TestImpossibleStatesOfGlobalsAreRefused(t *testing.T) {
 		require.False(t, g.Raise(4, 9))
 		state := g.State()
 		require.Equal(t, handles.GlobalsState{
-			Ended: []uint64{0, 1, 1, 1 << 32},
-			Uses:  []uint8{handles.GlobalFirst, handles.GlobalFree, handles.GlobalBurned, handles.GlobalRetired},
+			Runs: []handles.GlobalRun{
+				{First: 1, Count: 1, Use: handles.GlobalFirst}, {First: 2, Count: 1, Use: handles.GlobalFree},
+				{First: 3, Count: 1, Use: handles.GlobalBurned}, {First: 4, Count: 1, Use: handles.GlobalRetired},
+			},
+			Ended: []handles.GlobalEnd{{Index: 2, Times: 1}, {Index: 3, Times: 1}, {Index: 4, Times: 1 << 32}},
 		}, state)
 		harm(&state)
 		s := handles.NewGlobals(5, 2)

@@ -18,7 +18,7 @@ type Config struct {
 	LocalWindow  int           // frames a freed local index stays pending; 0: 2, or the ring depth with rollback; negative: manual
 	NetWindow    int           // the same for net indices while no peer was ever added; 0 or negative: manual
 	Defrag       Defrag        // compaction of the registry, a little in every frame; the zero value: none
-	SyncTest     int           // re-simulate this many frames every frame and compare; 0: off, and the only value supported so far
+	SyncTest     int           // simulate this many frames again after every frame and compare; what differs stops the engine with a DesyncError. Below half the ring; 0: off
 	Logger       *slog.Logger  // where overruns, and errors without an OnError, are written; nil means slog.Default
 	// OnError is told of every failure that has no caller to go to: errors of deferred
 	// operations, panics of systems, observers and subscribers to moves. It is called on Logic,
@@ -75,8 +75,11 @@ func (c Config) complete(ringFrames int) (Config, error) {
 		return c, fmt.Errorf("logic: Config.Workers %d is above %d", c.Workers, maxWorkers)
 	case c.QueueSize > maxQueueSize:
 		return c, fmt.Errorf("logic: Config.QueueSize %d is above %d", c.QueueSize, maxQueueSize)
-	case c.SyncTest != 0:
-		return c, errors.New("logic: Config.SyncTest needs rollback, which this version does not have")
+	case c.SyncTest != 0 && ringFrames == 0:
+		return c, errors.New("logic: Config.SyncTest needs a temporal ring (registry.Config.TemporalFrames)")
+	case c.SyncTest > 0 && c.SyncTest > ringFrames/2-1:
+		return c, fmt.Errorf("logic: Config.SyncTest %d is above %d: the frames are kept twice in a ring of %d",
+			c.SyncTest, ringFrames/2-1, ringFrames)
 	case ringFrames > 0 && c.LocalWindow > 0 && c.LocalWindow < ringFrames:
 		return c, fmt.Errorf("logic: Config.LocalWindow %d is below the ring depth %d: an index could be reused within the rollback horizon",
 			c.LocalWindow, ringFrames)

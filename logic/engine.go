@@ -45,6 +45,7 @@ type Engine struct {
 	lanes         lanes
 	shared        lane // of Engine.Defer and Engine.Enqueue
 	registrations registrations
+	rewinder      rewinder
 	peerTable     peerTable
 
 	// Supervision; see supervise.
@@ -64,6 +65,7 @@ type Engine struct {
 	ended    chan struct{} // closed when everything is answered and the registry free
 
 	frames, overdue atomic.Uint64
+	rollbacks       atomic.Uint64
 }
 
 // New makes the engine of a registry. A registry has one engine at a time; Stop frees it.
@@ -91,7 +93,7 @@ func New(r *registry.Registry, c Config) (*Engine, error) {
 	e.watch.limit = int64(c.Watchdog)
 	e.peerTable.members = make(map[uint32]*peer)
 	e.inner = e.runInner
-	if e.core, err = r.Attach(registry.Hooks{OnError: e.report, Workers: c.Workers, Spread: e.workers.spread}); err != nil {
+	if e.core, err = r.Attach(registry.Hooks{OnError: e.report, Workers: c.Workers, Spread: e.workers.spread, Held: e.reportHeld}); err != nil {
 		return nil, fmt.Errorf("logic: %w", err)
 	}
 	e.id = e.core.ID()
@@ -102,9 +104,11 @@ func New(r *registry.Registry, c Config) (*Engine, error) {
 		delta:       1 / float64(c.Rate),
 		localWindow: c.LocalWindow,
 		netWindow:   c.NetWindow,
+		ringed:      rc.TemporalFrames > 0,
 		lateDeaths:  rc.Deterministic || rc.TemporalFrames > 0,
 	}
 	e.stepper.init()
+	e.stepper.synced.frames = uint64(c.SyncTest)
 	if err := e.stepper.compactor.init(r, e.core, c.Defrag); err != nil {
 		e.core.Detach()
 		return nil, err

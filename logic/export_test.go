@@ -165,13 +165,17 @@ func (c *script) serve() {
 		c.Serve(c.core)
 	}
 }
-func (c *script) entering(activity)      {}
-func (c *script) phaseBegins()           {}
-func (c *script) enteringSystem(*System) {}
-func (c *script) leftSystem()            {}
-func (c *script) exited(err error)       { c.say("exited: " + err.Error()) }
-func (c *script) compacted(error)        {}
-func (c *script) failed(err error)       { c.say("failed: " + err.Error()) }
+func (c *script) entering(activity)              {}
+func (c *script) phaseBegins()                   {}
+func (c *script) enteringSystem(*System)         {}
+func (c *script) leftSystem()                    {}
+func (c *script) exited(err error)               { c.say("exited: " + err.Error()) }
+func (c *script) compacted(error)                {}
+func (c *script) goBack() (uint64, bool)         { return 0, false }
+func (c *script) wentBack(error)                 {}
+func (c *script) desynced(error)                 {}
+func (c *script) inputs(uint64) []registry.Input { return nil }
+func (c *script) failed(err error)               { c.say("failed: " + err.Error()) }
 
 // Lanes are lanes without an engine, for the benchmarks.
 type Lanes struct {

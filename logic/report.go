@@ -32,6 +32,16 @@ func (e *Engine) reportOverrun(what string, ran time.Duration, stack string) {
 	e.log(slog.LevelWarn, "callback overran the watchdog", attrs...)
 }
 
+// reportHeld logs a published frame that readers have held for many frames, with the stack of one of
+// them if that is known.
+func (e *Engine) reportHeld(frame uint64, stack string) {
+	attrs := []slog.Attr{slog.Uint64("frame", frame), slog.Uint64("age", e.FrameNumber()-frame)}
+	if stack != "" {
+		attrs = append(attrs, slog.String("stack", stack))
+	}
+	e.log(slog.LevelWarn, "a published frame is held for long: read, and release", attrs...)
+}
+
 // log writes one line. A log handler is a stranger's code: it counts as a callback, and its
 // panic ends with it, since there is nowhere left to report that to.
 func (e *Engine) log(level slog.Level, message string, attrs ...slog.Attr) {

@@ -5,6 +5,7 @@ type Stats struct {
 	Frames        uint64 // run since New
 	Overruns      uint64 // callbacks past the watchdog
 	PublishSkips  uint64 // frames not published because every buffer was pinned
+	Rollbacks     uint64 // served
 	DroppedFrames uint64 // given up because Logic was more than 5 frames late
 
 	Waiting int // goroutines queued in Spawn and SpawnBatch
@@ -27,6 +28,8 @@ func (e *Engine) Stats() Stats {
 	s := Stats{
 		Frames:        e.frames.Load(),
 		Overruns:      e.watch.overruns.Load(),
+		PublishSkips:  e.core.PublishSkips(),
+		Rollbacks:     e.rollbacks.Load(),
 		DroppedFrames: e.overdue.Load(),
 		FrameTime:     e.frameTime.read(),
 		HandshakeWait: e.door.waits.read(),

@@ -2,6 +2,7 @@ package logic
 
 import (
 	"runtime/debug"
+	"slices"
 
 	"github.com/airlock-ecs/airlock/registry"
 )
@@ -46,6 +47,13 @@ type shell interface {
 	// panic of a system.
 	exited(error)
 	failed(error)
+	// goBack says which frame to go back to before the next one, if any; wentBack takes the outcome.
+	goBack() (frame uint64, ok bool)
+	wentBack(error)
+	// inputs are what the players have given for a frame.
+	inputs(frame uint64) []registry.Input
+	// desynced takes the outcome of a sync test that failed.
+	desynced(error)
 	// compacted takes the outcome of a run of compaction.
 	compacted(error)
 }
@@ -65,6 +73,11 @@ type stepper struct {
 	// lateDeaths: a death from outside is an operation of the window, which drains it, so its
 	// burial is a frame later than that of others.
 	lateDeaths bool
+
+	ringed bool // there is a temporal ring
+	again  bool // frames of the past are simulated again
+	past   []systemChanges
+	synced syncTest
 
 	stage    stage
 	phase    Phase
@@ -90,25 +103,46 @@ func (s *stepper) init() {
 	s.acknowledged = s.peerage.acknowledged
 }
 
-// midFrame reports whether a frame has begun and not ended.
-func (s *stepper) midFrame() bool { return s.stage != stageBegin }
+// midFrame reports whether a frame has begun and not ended, or frames of the past have to be simulated again
+// before the next one.
+func (s *stepper) midFrame() bool { return s.stage != stageBegin || s.again }
 
-// step runs one frame to its end, or goes on with the one that was left in the middle.
+// step runs one frame to its end, or goes on with the one that was left in the middle. If the registry is to
+// go back, the frames from there to the present are simulated again before it.
 func (s *stepper) step() {
 	for {
 		switch s.stage {
 		case stageBegin:
+			if !s.again {
+				s.goBack()
+			}
+			if s.again {
+				s.core.UpdatesAgain()
+				if s.caughtUp() {
+					if s.synced.on {
+						s.endSync()
+						return
+					}
+					continue
+				}
+			}
 			s.begin()
 			s.core.OpenWindow()
 			s.register()
 		case stageWishes:
 			s.watched(wishes, s.core.RunWishes)
 		case stageCollect:
-			s.shell.collect()
+			if !s.again {
+				s.shell.collect()
+			}
 		case stageServe:
-			s.shell.serve()
+			if s.again {
+				s.watched(queuedOp, s.core.OpsAgain)
+			} else {
+				s.shell.serve()
+			}
 		case stageCompact:
-			if s.compactor.due(s.core) {
+			if !s.again && s.compactor.due(s.core) {
 				s.watched(compaction, s.compactor.run)
 				s.shell.compacted(s.compactor.err)
 			}
@@ -129,6 +163,13 @@ func (s *stepper) step() {
 		case stageReport:
 			s.report()
 			s.stage = stageBegin
+			if s.again {
+				s.compareSync()
+				continue
+			}
+			if s.beginSync() {
+				continue
+			}
 			return
 		}
 		s.stage++
@@ -151,21 +192,27 @@ func (s *stepper) watched(what activity, part func()) {
 
 // begin is the top of a frame up to the window: the dead are buried and indices come back.
 func (s *stepper) begin() {
-	clear(s.failures)
-	s.failures, s.reported = s.failures[:0], 0
-
+	if !s.again {
+		clear(s.failures)
+		s.failures = s.failures[:0]
+	}
+	s.reported = len(s.failures)
+	s.core.SetInputs(s.shell.inputs(s.core.FrameNumber() + 1))
 	now := s.core.Advance()
 	if !s.lateDeaths {
 		s.core.DrainDestroys()
+	}
+	if s.again { // peers, and net names, do not go back
+		s.core.ProcessDestructions()
+		s.confirmLocal(now)
+		return
 	}
 	changes := s.shell.peers()
 	s.peerage.join(changes)
 	s.core.ProcessDestructions()
 	s.peerage.part(changes)
 
-	if s.localWindow >= 0 && now >= uint64(s.localWindow) {
-		s.core.ConfirmLocal(now - uint64(s.localWindow))
-	}
+	s.confirmLocal(now)
 	switch {
 	case s.peerage.ever:
 		s.core.ConfirmNetWhile(s.acknowledged)
@@ -174,14 +221,29 @@ func (s *stepper) begin() {
 	}
 }
 
-// register serves the registrations and removals of systems.
+// confirmLocal lets local indices serve again that have waited long enough.
+func (s *stepper) confirmLocal(now uint64) {
+	if s.localWindow >= 0 && now >= uint64(s.localWindow) {
+		s.core.ConfirmLocal(now - uint64(s.localWindow))
+	}
+}
+
+// register serves the registrations and removals of systems: in a frame that is simulated again, those that it
+// served the first time.
 func (s *stepper) register() {
-	for _, c := range s.shell.systems() {
+	now := s.core.FrameNumber()
+	var changes []systemChange
+	if s.again {
+		changes = s.changesOf(now)
+	} else if changes = s.shell.systems(); len(changes) > 0 {
+		s.keepChanges(now, changes)
+	}
+	for _, c := range changes {
 		list := &s.phases[c.system.phase]
 		if c.remove {
 			*list = without(*list, c.system)
 		} else {
-			*list = append(*list, c.system)
+			*list = append(slices.Clip(*list), c.system) // a list of the past may begin like this one
 		}
 	}
 }

@@ -38,6 +38,7 @@ func (r *Registry) callbackRecoverOp(fn func(*Window) error) error {
 func (r *Registry) beginCallback() {
 	r.guard.Enter("a window callback")
 	r.inCallback = true
+	r.undoFrom, r.run = len(r.undo), runNone
 	r.deadBefore = len(r.dying)
 	r.wishedBefore = len(r.wishes)
 	r.setCause("")
@@ -77,7 +78,14 @@ func (r *Registry) killOrphans() {
 //
 // Panics: ErrExpired.
 // Concurrency: window holder. Allocates: no.
-func (w *Window) Named(cause string) { w.Registry().setCause(cause) }
+func (w *Window) Named(cause string) {
+	r := w.Registry()
+	r.setCause(cause)
+	if k := r.rec; k != nil {
+		k.rec.names = append(k.rec.names, cause)
+		k.add(op{kind: opNamed, other: uint64(len(k.rec.names) - 1)})
+	}
+}
 
 // showBorn makes the entities visible that were born while loops ran. Owner only.
 func (r *Registry) showBorn() {

@@ -29,6 +29,9 @@ func Get[C any](a Access, h handles.Local) (*C, error) {
 	if err != nil {
 		return nil, err
 	}
+	if r.rec != nil {
+		r.rec.touch(h, comp.ID, -1)
+	}
 	return pointer[C](comp, ch, slot)
 }
 
@@ -159,6 +162,9 @@ func keep[C any](r *Registry, comp *archetype.Component, h handles.Local, ch *ar
 	if !r.inCallback {
 		return
 	}
+	if r.rec != nil {
+		r.rec.touch(h, comp.ID, -1)
+	}
 	log := valuesOf[C](r, comp)
 	if len(log.old) == 0 {
 		r.valuesUsed = append(r.valuesUsed, comp.ID)
@@ -206,6 +212,9 @@ func (c *Cells[C]) Get(a Access, h handles.Local) (*C, bool) {
 		return p, err == nil
 	}
 	ch.Mark(col)
+	if c.r.rec != nil {
+		c.r.rec.touch(h, c.comp.ID, -1)
+	}
 	return (*C)(ch.Cell(col, slot, unsafe.Sizeof(*new(C)))), true
 }
 

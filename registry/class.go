@@ -23,8 +23,9 @@ type Class[E any] struct {
 	parts    []part    // and the other parts
 
 	// Owner only.
-	home  *archetype.Archetype // where new entities go; nil before the first one
-	later []E                  // values of SpawnLater, until the next window; guarded by wishMu
+	home      *archetype.Archetype // where new entities go; nil before the first one
+	later     []E                  // values of SpawnLater, until the next window; guarded by wishMu
+	laterBase uint32               // position of the first of them
 }
 
 // part is one column that an entity of the class starts with.
@@ -42,6 +43,7 @@ type classEntry struct {
 	typ      reflect.Type
 	slots    int
 	cosmetic bool
+	sig      archetype.Signature
 	forget   func(*archetype.Archetype) // the archetype is gone again
 }
 
@@ -111,7 +113,7 @@ func RegisterClass[E any](r *Registry, opts ...ClassOption) (*Class[E], error) {
 		}
 	}
 	r.classes = append(r.classes, classEntry{
-		name: o.name, typ: typ, slots: o.slots, cosmetic: o.cosmetic,
+		name: o.name, typ: typ, slots: o.slots, cosmetic: o.cosmetic, sig: c.sig,
 		forget: func(a *archetype.Archetype) {
 			if c.home == a {
 				c.home = nil

@@ -101,6 +101,7 @@ func (m *Relocation) MoveSlots(a *archetype.Archetype, moves []archetype.SlotMov
 	// Words first: who is destroyed meanwhile does not move.
 	for i := range moves {
 		mv := &moves[i]
+		fresh := mv.ToSlot >= uint32(mv.To.Allocated())
 		a.TakeSlot(mv.To, mv.ToSlot) // also for who stays: the next fresh slot comes after this one
 		h := mv.From.Entities()[mv.FromSlot]
 		place := mv.To.Base() + mv.ToSlot
@@ -110,6 +111,9 @@ func (m *Relocation) MoveSlots(a *archetype.Archetype, moves []archetype.SlotMov
 				continue
 			}
 			r.locals.SetPlace(h, place) // dead from the next window on, and until then like any other
+		}
+		if r.hist.on {
+			r.log(undoOp{kind: undoRelocate, h: h, slot: mv.From.Base() + mv.FromSlot, nslot: place, fresh: fresh})
 		}
 		m.moves, m.hs, m.placed = append(m.moves, *mv), append(m.hs, h), append(m.placed, place)
 	}
@@ -146,6 +150,9 @@ func (m *Relocation) MoveChunk(c *archetype.Chunk) (int, bool) {
 	}
 	old := c.Base()
 	r.store.Rebase(c)
+	if r.hist.on {
+		r.log(undoOp{kind: undoRebase, slot: old, nslot: c.Base()})
+	}
 	n := 0
 	for slot, h := range c.Entities()[:c.Allocated()] {
 		if h == 0 {
@@ -160,6 +167,36 @@ func (m *Relocation) MoveChunk(c *archetype.Chunk) (int, bool) {
 	}
 	m.moved += max(n, 1)
 	return n, true
+}
+
+// unrelocate takes the move of an entity by compaction back. What no frame keeps goes along.
+func (r *Registry) unrelocate(op *undoOp) {
+	to, from := r.store.ChunkAt(op.nslot), r.store.ChunkAt(op.slot)
+	a, toSlot, slot := to.Archetype(), op.nslot-to.Base(), op.slot-from.Base()
+	a.TakeSlot(from, slot)
+	a.CopySlots([]archetype.SlotMove{{From: to, FromSlot: toSlot, To: from, ToSlot: slot}})
+	from.Occupy(slot, op.h)
+	r.locals.SetPlace(op.h, op.slot)
+	if r.hide(to, toSlot) {
+		from.MarkActive()
+		r.show(from, slot)
+	}
+	a.Untake(to, toSlot, op.fresh)
+	r.noteMove(op.h, op.nslot, op.slot)
+	r.event(Moved, op.h, 0)
+}
+
+// unrebase takes the move of a chunk by compaction back.
+func (r *Registry) unrebase(op *undoOp) {
+	c := r.store.ChunkAt(op.nslot)
+	r.store.RebaseTo(c, op.slot)
+	for slot, h := range c.Entities()[:c.Allocated()] {
+		if h != 0 {
+			r.locals.SetPlace(h, op.slot+uint32(slot))
+			r.noteMove(h, op.nslot+uint32(slot), op.slot+uint32(slot))
+			r.event(Moved, h, 0)
+		}
+	}
 }
 
 // Rests says that nothing in the chunk is dead and waits to be reclaimed.

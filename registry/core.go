@@ -80,6 +80,11 @@ func (c *Core) ID() uintptr { return c.r.id }
 // Concurrency: any goroutine; never waits. Allocates: yes.
 func (c *Core) Inside() bool { return caller.Inside(c.r.id) }
 
+// Registry is the registry.
+//
+// Concurrency: any goroutine. Allocates: no.
+func (c *Core) Registry() *Registry { return c.r }
+
 // FrameNumber is the frame Logic is in, 0 before the first.
 //
 // Concurrency: any goroutine. Allocates: no.
@@ -93,8 +98,10 @@ func (c *Core) Advance() uint64 {
 	r := c.r
 	r.endFrame()
 	r.publishFrame()
+	r.beginHistory()
 	r.beginWriting(c.hooks.Workers, c.hooks.Spread)
 	r.frames.begun = true
+	r.randFrame = 0 // a frame that is simulated again draws the same numbers
 	return r.frame.Add(1)
 }
 
@@ -185,6 +192,11 @@ func (c *Core) Deliver() { c.r.deliver() }
 //
 // Concurrency: Logic only. Allocates: no, as testing.AllocsPerRun counts.
 func (c *Core) NewFrame() *Frame { return c.r.currentFrame() }
+
+// SetInputs gives the frame that is about to begin its inputs. They are not changed any more.
+//
+// Concurrency: Logic only, between frames. Allocates: no.
+func (c *Core) SetInputs(inputs []Input) { c.r.inputs = inputs }
 
 // EndFrame expires the token of the current frame and publishes it.
 //

@@ -84,13 +84,23 @@ func (r *Registry) drainOutside() int {
 	for i := first; i != 0; i = uint32(r.nextDead.Get(i)) {
 		w := r.locals.Word(i)
 		h := handles.NewLocal(i, w.Generation())
-		if w.Place() == handles.NoPlace {
-			r.addDeath(h, handles.NoPlace, r.causeIndex())
+		if len(r.recorded.early) > 0 && r.recorded.early[h] {
+			delete(r.recorded.early, h)
 			continue
 		}
-		r.killed.Add(-1)
-		r.tombstone(h, w.Place())
-		r.killChildren(h)
+		r.recordDestroyed(h)
+		if w.Place() == handles.NoPlace {
+			r.addDeath(h, handles.NoPlace, r.causeIndex())
+		} else {
+			r.killed.Add(-1)
+			r.tombstone(h, w.Place())
+		}
+		if r.hist.on {
+			r.noteDeath()
+		}
+		if w.Place() != handles.NoPlace {
+			r.killChildren(h)
+		}
 		r.run = runNone
 	}
 	r.setCause(was)
@@ -137,6 +147,9 @@ func (f *Frame) Destroy(h handles.Local) error {
 	if err != nil {
 		return err
 	}
+	if r.hist.inert {
+		return errInert
+	}
 	if f.work != nil && !r.inCallback { // a part of a window's loop is the holder's: it can be undone at once, too
 		return f.work.kill(r, h)
 	}
@@ -149,6 +162,9 @@ func (f *Frame) Destroy(h handles.Local) error {
 func (r *Registry) kill(h handles.Local) error {
 	if !r.killOne(h) {
 		return r.gone(h)
+	}
+	if r.rec != nil {
+		r.rec.add(op{kind: opDestroy, h: h})
 	}
 	if len(r.family) > 0 {
 		r.killChildren(h)
@@ -168,12 +184,17 @@ func (r *Registry) killOne(h handles.Local) bool {
 	} else {
 		r.addDeath(h, handles.NoPlace, r.causeIndex())
 	}
+	r.noteDeath()
+	return true
+}
+
+// noteDeath logs the last of dying, if that can be undone.
+func (r *Registry) noteDeath() {
 	if r.run == runDeaths {
 		r.undo[len(r.undo)-1].slot++
-	} else if r.inCallback {
+	} else if r.inCallback || r.hist.on {
 		r.logDeath()
 	}
-	return true
 }
 
 // tombstone takes a dead entity out of the world. Its cells, the entity cell too, stay until
@@ -221,11 +242,21 @@ func (w *Window) ProcessDeferredDestructions() int {
 	if !r.late() {
 		r.drainOutside()
 	}
-	return r.process()
+	if r.rec != nil {
+		r.rec.add(op{kind: opProcess})
+	}
+	n := r.process()
+	if r.hist.on {
+		r.commit()
+	}
+	return n
 }
 
-// process reclaims every death. Owner only, with nothing left to undo.
+// process reclaims every death, with history those that have left the ring. Owner only, with nothing left to undo.
 func (r *Registry) process() int {
+	if r.hist.on {
+		return r.processKept()
+	}
 	r.publishObituaries()
 	n := len(r.dying)
 	if n == 0 {
@@ -240,7 +271,7 @@ func (r *Registry) process() int {
 	}
 	r.sortByPlace()
 	r.reclaimSlots()
-	if !r.recordsPart && len(r.family) == 0 && r.placeless == 0 {
+	if !r.recordsPart && len(r.family) == 0 && r.placeless == 0 && !r.ringed() {
 		r.globals.FreeOwnAll(r.dying)
 	} else {
 		for i, h := range r.dying {

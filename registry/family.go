@@ -44,7 +44,14 @@ func SetParent(w *Window, child, parent handles.Local) error {
 	r.growFamily(c)
 	r.growFamily(p)
 	r.log(undoOp{kind: undoParent, h: child, slot: old, nslot: r.kin(c).prev})
-	r.link(c, p, r.kin(p).last)
+	after := uint32(0)
+	if p != 0 {
+		after = r.kin(p).last
+	}
+	r.link(c, p, after)
+	if r.rec != nil {
+		r.rec.add(op{kind: opParent, h: child, other: uint64(parent)})
+	}
 	return nil
 }
 
@@ -122,10 +129,18 @@ func (r *Registry) unlink(child uint32) {
 // cutLinks takes a reclaimed entity out of the tree. Its children are dead, too, or were
 // set free.
 func (r *Registry) cutLinks(i uint32) {
-	r.unlink(i)
+	r.cutLink(i)
 	for c := r.kin(i).first; c != 0; c = r.kin(i).first {
-		r.unlink(c)
+		r.cutLink(c)
 	}
+}
+
+// cutLink is unlink, which history can take back.
+func (r *Registry) cutLink(child uint32) {
+	if k := r.kin(child); r.hist.on && k.parent != 0 {
+		r.log(undoOp{kind: undoParent, h: handles.NewLocal(child, 1), slot: k.parent, nslot: k.prev})
+	}
+	r.unlink(child)
 }
 
 // killChildren ends all that stand below h, level by level, each with its own event. No

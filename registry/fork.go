@@ -337,6 +337,9 @@ func (r *Registry) bury(d forkDeath) {
 		r.inactive--
 		r.addTombstone(d.h, r.store.ChunkAt(d.place), d.place, how)
 	}
+	if r.hist.on {
+		r.noteDeath()
+	}
 	if len(r.family) > 0 {
 		r.killChildren(d.h)
 	}

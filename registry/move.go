@@ -65,7 +65,10 @@ func (r *Registry) change(h handles.Local, ch *archetype.Chunk, slot uint32, id 
 		return err
 	}
 	r.event(kind, h, id)
-	r.log(undoOp{kind: undoMove, h: h, slot: ch.Base() + slot, fresh: r.lastFresh, at: uint64(kind)})
+	r.log(undoOp{kind: undoMove, h: h, comp: id, slot: ch.Base() + slot, fresh: r.lastFresh, at: uint64(kind)})
+	if r.rec != nil {
+		r.rec.add(op{kind: opChange, flag: more, h: h, comp: id})
+	}
 	return nil
 }
 
@@ -160,7 +163,7 @@ func (r *Registry) move(h handles.Local, ch *archetype.Chunk, slot uint32, to *a
 	r.moves++
 	to.CopyShared(nch, nslot, ch, slot)
 	nch.Entities()[nslot] = h
-	ch.Entities()[slot] = 0
+	ch.Vacate(slot)
 	if r.hide(ch, slot) {
 		r.show(nch, nslot)
 	}
@@ -175,8 +178,8 @@ func (r *Registry) move(h handles.Local, ch *archetype.Chunk, slot uint32, to *a
 // unmove takes a move back: the entity, or its tombstone, lies where it lay before. Who
 // undoes tells the subscribers when all is undone: they may exit.
 func (r *Registry) unmove(op *undoOp) {
-	r.unevent(EventKind(op.at), op.h)
-	r.unevent(Moved, op.h)
+	r.untell(EventKind(op.at), op.h, op.comp)
+	r.untell(Moved, op.h, 0)
 	place := r.locals.Word(op.h.Index()).Place()
 	nch := r.store.ChunkAt(place)
 	nslot := place - nch.Base()
@@ -186,7 +189,7 @@ func (r *Registry) unmove(op *undoOp) {
 	ch := r.store.ChunkAt(back)
 	slot := back - ch.Base()
 	r.locals.SetPlace(op.h, back)
-	ch.Entities()[slot] = op.h // a tombstone keeps its cell, too
+	ch.Occupy(slot, op.h) // a tombstone keeps its cell, too
 	if d := r.findDeathIfDead(op.h); d != nil {
 		d.place = back // another goroutine has destroyed it, and the owner knows
 	} else {
@@ -195,6 +198,9 @@ func (r *Registry) unmove(op *undoOp) {
 		}
 		nch.Archetype().AddLive(-1)
 		ch.Archetype().AddLive(1)
+	}
+	if r.hist.going { // what no frame keeps goes on from where it is
+		ch.Archetype().CopyShared(ch, slot, nch, nslot)
 	}
 	nch.Archetype().Untake(nch, nslot, op.fresh)
 	r.noteMove(op.h, place, back)
@@ -266,6 +272,9 @@ func SetActive(a Access, h handles.Local, active bool) error {
 	}
 	if was := shown(ch, slot); was != active {
 		r.log(undoOp{kind: undoActive, h: h, fresh: was})
+		if r.rec != nil {
+			r.rec.add(op{kind: opActive, flag: active, h: h})
+		}
 		r.setActive(ch, slot, active)
 	}
 	return nil

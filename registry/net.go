@@ -24,9 +24,14 @@ func (w *Window) AssignNet(h handles.Local) (handles.Net, error) {
 	if n := r.netOf.Get(h.Index()); n != 0 {
 		return handles.Net(n), nil
 	}
-	n, ok := r.nets.Issue(h.Index())
-	if !ok {
+	n, ok := r.hist.netLimbo[h]
+	if ok { // it had the name when the frame ran first, and somebody may know
+		delete(r.hist.netLimbo, h)
+	} else if n, ok = r.nets.Issue(h.Index()); !ok {
 		return 0, fmt.Errorf("net handles of owner %d: %w", r.cfg.Owner, ErrExhausted)
+	}
+	if r.rec != nil {
+		r.rec.add(op{kind: opAssign, h: h, other: uint64(n)})
 	}
 	r.netOf.Ensure(h.Index()).Store(uint64(n))
 	r.netsUsed = true
@@ -67,6 +72,9 @@ func (w *Window) BindNet(h handles.Local, n handles.Net) error {
 	r.netOf.Ensure(h.Index()).Store(uint64(n))
 	r.netsUsed = true
 	r.log(undoOp{kind: undoNet, h: h, at: uint64(n)})
+	if r.rec != nil {
+		r.rec.add(op{kind: opBind, h: h, other: uint64(n)})
+	}
 	return nil
 }
 
@@ -89,6 +97,13 @@ func (r *Registry) releaseDead(n handles.Net) {
 // unname takes a net handle back that a failed callback issued or bound.
 func (r *Registry) unname(h handles.Local, n handles.Net) {
 	r.netOf.At(h.Index()).Store(0)
+	if n.Owner() == r.cfg.Owner && r.hist.going {
+		if r.hist.netLimbo == nil {
+			r.hist.netLimbo = map[handles.Local]handles.Net{}
+		}
+		r.hist.netLimbo[h] = n
+		return
+	}
 	if n.Owner() == r.cfg.Owner {
 		r.nets.Unissue(n)
 	} else {
@@ -102,9 +117,7 @@ func (r *Registry) unname(h handles.Local, n handles.Net) {
 // Panics: ErrExpired.
 // Concurrency: window holder. Allocates: no, but for the free list's growth.
 func (w *Window) ConfirmLocalRecycles() int {
-	r := w.Registry()
-	r.commit()
-	return r.confirmLocals(math.MaxUint64)
+	return w.ConfirmLocalRecyclesThrough(math.MaxUint64)
 }
 
 // ConfirmLocalRecyclesThrough does so for the indices freed in frames up to and including
@@ -114,7 +127,14 @@ func (w *Window) ConfirmLocalRecycles() int {
 // Concurrency: window holder. Allocates: no, but for the free list's growth.
 func (w *Window) ConfirmLocalRecyclesThrough(frame uint64) int {
 	r := w.Registry()
+	if r.rec != nil {
+		r.rec.add(op{kind: opConfirm, other: frame})
+	}
 	r.commit()
+	if r.hist.on { // what is not out of the ring may have to come back
+		now := r.frame.Load()
+		frame = min(frame, now-min(now, r.hist.frames))
+	}
 	return r.confirmLocals(frame)
 }
 

@@ -62,6 +62,7 @@ func (r *Registry) Update(fn func(*Window) error) error {
 	done := false
 	defer func() {
 		if !done { // fn or an observer exited: the undoing is shown, observers hear next time
+			r.note(groupUpdateEnd)
 			r.endFrame()
 			r.publishObituaries()
 			r.publish()
@@ -72,9 +73,14 @@ func (r *Registry) Update(fn func(*Window) error) error {
 		r.endFrame()
 	}
 	r.beginWriting(1, nil)
+	if r.engine.Load() == nil {
+		r.endHistory()
+	}
+	r.note(groupUpdate)
 	r.openWindow()
 	r.runWishes()
 	err := r.fromOutside(r.callback, fn)
+	r.note(groupUpdateEnd)
 	r.closeWindow()
 	r.deliver()
 	r.endFrame()
@@ -91,6 +97,10 @@ func (r *Registry) Update(fn func(*Window) error) error {
 // openWindow begins a window: subscriptions take effect, deaths from outside are seen.
 func (r *Registry) openWindow() {
 	r.admitObservers()
+	if r.recorded.on && r.replaying() {
+		r.destroyedAgain()
+		return
+	}
 	r.drainOutside()
 }
 

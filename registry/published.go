@@ -7,7 +7,6 @@ import (
 
 	"github.com/airlock-ecs/airlock/archetype"
 	"github.com/airlock-ecs/airlock/handles"
-	"github.com/airlock-ecs/airlock/internal/check"
 )
 
 // Published frames. When a frame ends, its storage frame is closed and shown to readers, and the
@@ -40,7 +39,7 @@ type kept struct {
 	released atomic.Uint64 // pins as the newest frame that were given back
 	late     atomic.Int64  // pins as an older frame
 	at       uint64        // the storage frame, for who has pinned it; the owner writes it, and dir, while nobody has
-	taken    uint64        // owner: pins as the newest frame there were, once it is not the newest any more
+	taken    atomic.Uint64 // pins as the newest frame there were, once it is not the newest any more; the owner writes it
 	dir      *archetype.Directory
 	told     bool // owner: that it is held for long
 
@@ -59,19 +58,26 @@ type frames struct {
 	head   atomic.Uint64 // newest published: its place in kept, plus one, and 48 bits of pins
 	_      [120]byte     // readers write head
 	kept   []kept
-	pinned atomic.Int64     // frames with late pins
+	pinned atomic.Int64     // frames with late pins, and readers that are about to pin one
 	short  [3]atomic.Uint64 // by buffer of three: the storage frame that has it
 	skips  atomic.Uint64    // frames that were not published
 	apart  atomic.Bool      // storage frames have other numbers than the frames in them: some were stepped over
+	recent [recentFrames]numbered
 
 	holders holderBook
 
 	// Owner only.
-	begun     bool   // a frame is in progress, which ends with its publication
-	closed    bool   // the write frame is closed: another one is to be made the write frame before anything is written
-	nextShort uint64 // the buffer of three for it
-	buried    int    // dying[:buried] have their entity cells cleared
+	begun     bool              // a frame is in progress, which ends with its publication
+	closed    bool              // the write frame is closed: another one is to be made the write frame before anything is written
+	nextShort uint64            // the buffer of three for it
+	buried    int               // dying[:buried] have their entity cells cleared
+	late      []*LateWriteError // to be told, in an ecsdebug build
 }
+
+// numbered is a frame's number and its storage frame, the latest of those that have the same remainder.
+// The owner writes frame last, and 0 into it first, so that a reader that finds its frame before and after
+// it has read storage has the storage frame of that one.
+type numbered struct{ frame, storage atomic.Uint64 }
 
 const (
 	pinBits = 48
@@ -79,6 +85,8 @@ const (
 
 	// longHeld is after how many frames a pin is worth a word.
 	longHeld = 600
+	// recentFrames is of how many frames the storage frame is remembered, whether they are kept or not.
+	recentFrames = 64
 	// lookEvery is how often the owner looks for such pins, in frames; a power of two.
 	lookEvery = 64
 )
@@ -96,13 +104,32 @@ func (r *Registry) initFrames() {
 // of is where a storage frame is kept.
 func (f *frames) of(storage uint64) *kept { return &f.kept[storage%uint64(len(f.kept))] }
 
-// newest is the newest published frame, nil before the first. Owner only.
+// newest is the newest published frame, nil before the first, and the pins that it has got so far.
 func (f *frames) newest() (k *kept, pins uint64) {
 	head := f.head.Load()
 	if head>>pinBits == 0 {
 		return nil, 0
 	}
 	return &f.kept[head>>pinBits-1], head & pinMask
+}
+
+// pins are the pins that a frame got as the newest one, if newest is that and got those.
+func (k *kept) pins(newest *kept, pins uint64) uint64 {
+	if k == newest {
+		return pins
+	}
+	return k.taken.Load()
+}
+
+// countPinned is how many frames readers have. Any goroutine; exact while nobody acquires or releases.
+func (f *frames) countPinned() (n int) {
+	newest, pins := f.newest()
+	for i := range f.kept {
+		if k := &f.kept[i]; k.pinned(k.pins(newest, pins)) {
+			n++
+		}
+	}
+	return n
 }
 
 // pinned says whether a reader has the frame; it is not the newest, or pins are those that it got as such.
@@ -115,6 +142,7 @@ func (k *kept) pinned(pins uint64) bool {
 // published. Owner only, with no workers about.
 func (r *Registry) publishFrame() {
 	f := &r.frames
+	defer r.tellLateWrites()
 	if !f.begun {
 		return
 	}
@@ -122,15 +150,25 @@ func (r *Registry) publishFrame() {
 	r.buryCells()
 	r.store.Close()
 	s := r.store.Frame()
+	now, present := r.frame.Load(), r.hist.present.Load()
+	if now > present { // and not a frame that is simulated again: what changes in it has changed after it
+		f.number(now, s)
+		r.recorded.begin(now + 1)
+	}
+	r.noteLateWrites()
 	k := f.of(s) // nobody pins it: its buffers were chosen for that
-	k.frame.Store(r.frame.Load())
+	k.frame.Store(now)
 	k.released.Store(0)
-	k.at, k.taken, k.dir, k.told = s, 0, r.store.Directory(), false
+	k.taken.Store(0)
+	k.at, k.dir, k.told = s, r.store.Directory(), false
 	k.places.Store(nil)
 	f.closed = true
-	shown := r.showNewest(s)
+	r.markFrame(s)
+	shown := now >= present && r.showNewest(s) // readers need not see frames of the past once more
 	if !shown {
-		f.skips.Add(1)
+		if now >= present {
+			f.skips.Add(1)
+		}
 		f.nextShort = s % 3
 		f.short[s%3].Store(wanted)
 	}
@@ -154,7 +192,8 @@ func (f *frames) after(s, b, short uint64) uint64 {
 }
 
 // chooseBuffer takes the buffer of the temporal ring that has rested longest from those that no reader
-// has. There is one: AcquireAt sees to it.
+// has, nor can have as the newest frame. There is one: AcquireAt sees to it. While readers let go of one
+// frame and pin another, a walk along the ring may meet each where it is, and is repeated.
 func (r *Registry) chooseBuffer(s uint64) uint64 {
 	f := &r.frames
 	for {
@@ -162,17 +201,13 @@ func (r *Registry) chooseBuffer(s uint64) uint64 {
 		newest, pins := f.newest()
 		for i := range f.kept {
 			k := &f.kept[i]
-			taken := k.taken
-			if k == newest {
-				taken = pins
-			}
-			if k == f.of(s) || k.pinned(taken) || best != nil && best.storage.Load() <= k.storage.Load() {
+			if k == f.of(s) || k == newest || k.pinned(k.pins(newest, pins)) || best != nil && best.storage.Load() <= k.storage.Load() {
 				continue
 			}
 			best = k
 		}
-		if check.Enabled && best == nil {
-			check.Failf("readers hold all %d frames of the temporal ring", len(f.kept))
+		if best == nil {
+			continue
 		}
 		if was := best.storage.Swap(0); was == 0 || best.late.Load() == 0 {
 			return best.index
@@ -208,11 +243,7 @@ func (r *Registry) showBefore(s, short uint64) bool {
 	for {
 		newest, pins := f.newest()
 		if holder != nil {
-			taken := holder.taken
-			if holder == newest {
-				taken = pins
-			}
-			if holder.pinned(taken) {
+			if holder.pinned(holder.pins(newest, pins)) {
 				f.short[short].Store(had)
 				if whole {
 					holder.storage.Store(had)
@@ -226,7 +257,7 @@ func (r *Registry) showBefore(s, short uint64) bool {
 		}
 		if f.head.CompareAndSwap(head, f.place(f.of(s))<<pinBits) {
 			if newest != nil {
-				newest.taken = pins
+				newest.taken.Store(pins)
 			}
 			f.nextShort = short
 			return true
@@ -237,8 +268,16 @@ func (r *Registry) showBefore(s, short uint64) bool {
 // place is what head says of a frame.
 func (f *frames) place(k *kept) uint64 { return k.index + 1 }
 
-// Since is the stamp that whatever changed after a frame is above, for packages above. For a frame that
-// is not kept any more it is one that more may be above.
+// number notes the storage frame of a frame that ends. Owner only.
+func (f *frames) number(frame, storage uint64) {
+	n := &f.recent[frame%recentFrames]
+	n.frame.Store(0)
+	n.storage.Store(storage)
+	n.frame.Store(frame)
+}
+
+// Since is the stamp that whatever changed after a frame is above, for packages above. For a frame of
+// long ago it is one that more may be above.
 //
 // Concurrency: as the token. Allocates: no.
 func Since(a Access, frame uint64) uint64 {
@@ -246,12 +285,6 @@ func Since(a Access, frame uint64) uint64 {
 	f := &r.frames
 	if !f.apart.Load() {
 		return frame
-	}
-	for i := range f.kept {
-		k := &f.kept[i]
-		if s := k.storage.Load(); s != 0 && k.frame.Load() == frame && k.storage.Load() == s {
-			return s
-		}
 	}
 	last := r.frame.Load()
 	if s := a.snapshot(); s != nil {
@@ -261,6 +294,12 @@ func Since(a Access, frame uint64) uint64 {
 	}
 	if frame >= last {
 		return math.MaxUint64 // nothing has
+	}
+	n := &f.recent[frame%recentFrames]
+	if n.frame.Load() == frame {
+		if s := n.storage.Load(); n.frame.Load() == frame {
+			return s
+		}
 	}
 	return frame // storage frames are never behind
 }
@@ -285,9 +324,10 @@ func (r *Registry) beginWriting(workers int, spread archetype.Spread) {
 	r.store.Advance(next, workers, spread)
 	if r.store.Haunted() {
 		oldest := next
+		newest, pins := f.newest()
 		for i := range f.kept {
-			if s := f.kept[i].storage.Load(); s != 0 {
-				oldest = min(oldest, s)
+			if k := &f.kept[i]; k.storage.Load() != 0 || k.pinned(k.pins(newest, pins)) || k == newest {
+				oldest = min(oldest, k.at)
 			}
 		}
 		r.store.Reap(oldest)
@@ -306,14 +346,19 @@ func (r *Registry) buryCells() {
 	r.frames.buried = len(r.graves)
 }
 
+// PublishSkips is how many frames were not published, as Stats says, which it spares.
+//
+// Concurrency: any goroutine; never waits. Allocates: no.
+func (c *Core) PublishSkips() uint64 { return c.r.frames.skips.Load() }
+
 // tellLongHeld tells the engine of pins that are held for long, once each. Owner only.
 func (r *Registry) tellLongHeld() {
 	f := &r.frames
-	newest, _ := f.newest()
+	newest, pins := f.newest()
 	now := r.frame.Load()
 	for i := range f.kept {
 		k := &f.kept[i]
-		if k == newest || k.told || k.frame.Load()+longHeld > now || !k.pinned(k.taken) {
+		if k.told || k.frame.Load()+longHeld > now || !k.pinned(k.pins(newest, pins)) {
 			continue
 		}
 		k.told = true

@@ -40,6 +40,7 @@ type Registry struct {
 	room      atomic.Int64       // entities that may still be born, less what the owner holds in stash
 	frames    frames
 	snapshots atomic.Pointer[snapshotBlock]
+	lodgers   sync.Map // what packages above keep with the registry, see Lodger
 	board     statBoard
 	obits     obituaries
 
@@ -81,7 +82,12 @@ type Registry struct {
 	family      []kin
 	cascade     []handles.Local
 
+	hist        history
 	undo        []undoOp
+	undoFrom    int             // where the present callback's steps begin
+	burned      []handles.Local // inner handles whose birth the callback that fails has taken back
+	rec         *recording      // of the callback from outside that runs; nil while nothing is recorded
+	recorded    records
 	undoHandles []handles.Local
 	run         logRun
 	vacated     []vacancy
@@ -114,6 +120,7 @@ type Registry struct {
 	frameBlock   []Frame // fresh tokens from framesCut on
 	framesCut    int
 	current      *Frame
+	inputs       []Input // of the frame in progress; workers read them
 	pcg          *rand.PCG
 	rand         *rand.Rand
 	randFrame    uint64
@@ -159,6 +166,7 @@ func build(c Config, generationBits uint8) *Registry {
 	r.globals = handles.NewGlobals(limit, generationBits)
 	r.records, r.netOf, r.nextDead = handles.NewLazyWords(limit), handles.NewLazyWords(limit), handles.NewLazyWords(limit)
 	r.room.Store(int64(c.MaxEntities))
+	r.initHistory()
 	r.initFrames()
 	r.id = caller.ID(r)
 	return r

@@ -23,12 +23,18 @@ func (w *Window) Reset() error {
 	})
 	r.drainOutside()
 	r.commit()
-	r.process()
+	if r.hist.on {
+		r.processTo(len(r.dying), len(r.vacated), r.frame.Load())
+		r.hist.forgetDead(r)
+	} else {
+		r.process()
+	}
 	r.disownUnseen()
 	r.countNamed()
 	for _, a := range r.store.Archetypes() {
 		a.Clear()
 	}
+	r.barrier()
 	r.moves++ // an empty registry has chunks to lose, and nothing else
 	clear(r.bornChunks)
 	r.bornChunks = r.bornChunks[:0]

@@ -39,6 +39,7 @@ func (r *Registry) setActiveShared(h handles.Local, ch *archetype.Chunk, slot ui
 	if !active {
 		if clearShared(ch, slot) {
 			r.inactive++
+			r.log(undoOp{kind: undoActive, h: h, fresh: true})
 		}
 		return
 	}
@@ -52,4 +53,5 @@ func (r *Registry) setActiveShared(h handles.Local, ch *archetype.Chunk, slot ui
 		return
 	}
 	r.inactive--
+	r.log(undoOp{kind: undoActive, h: h})
 }

@@ -73,10 +73,21 @@ func (r *Registry) AcquireAt(frame uint64) (*Snapshot, error) {
 
 // pinLate pins a frame as an older one. False, and then it is not pinned, if too many are: with the
 // two that can be pinned as the newest, the one being written and the last one there must be one left.
+//
+// It has room for the frame before it pins it: a reader that is put off in between holds nothing that
+// Logic may be looking for.
 func (f *frames) pinLate(k *kept) bool {
-	if k.late.Add(1) == 1 && f.pinned.Add(1) > int64(len(f.kept)-min(len(f.kept)-1, 4)) {
-		f.unpinLate(k)
+	for n := k.late.Load(); n > 0; n = k.late.Load() { // another reader's room is enough for both
+		if k.late.CompareAndSwap(n, n+1) {
+			return true
+		}
+	}
+	if f.pinned.Add(1) > int64(len(f.kept)-min(len(f.kept)-1, 4)) {
+		f.pinned.Add(-1)
 		return false
+	}
+	if k.late.Add(1) != 1 { // one was faster
+		f.pinned.Add(-1)
 	}
 	return true
 }
@@ -186,17 +197,23 @@ func (s *Snapshot) find(h handles.Local) (*archetype.Ref, uint32, error) {
 		return nil, 0, ErrInvalidHandle
 	}
 	w := s.r.locals.Word(h.Index())
+	hidden := false
 	if w.Generation() == h.Generation() && w.Place() != handles.NoPlace {
 		if ref, slot, ok := s.at(w.Place(), h); ok {
 			return ref, slot, nil
 		}
+		ref := s.kept.dir.At(w.Place())
+		hidden = ref != nil && !s.shows(ref.Archetype())
 	}
 	if place, ok := s.index().of(h); ok {
 		if ref, slot, ok := s.at(place, h); ok {
 			return ref, slot, nil
 		}
 	}
-	if s.r.locals.Alive(h) {
+	switch {
+	case hidden: // where it is now, the frame has nothing left to look at
+		return nil, 0, ErrNotPublished
+	case s.r.locals.Alive(h):
 		return nil, 0, ErrNotSpawned // not yet, in that frame
 	}
 	return nil, 0, s.r.gone(h)
@@ -214,7 +231,10 @@ func (s *Snapshot) at(place uint32, h handles.Local) (*archetype.Ref, uint32, bo
 
 // placeIndex is where the entities of a frame are, by local index, in pages; 0 is nowhere, else it is
 // the place plus one.
-type placeIndex struct{ pages []*[placePage]uint32 }
+type placeIndex struct {
+	pages []*[placePage]uint32
+	short bool // the entities that only the buffers of three frames have are in it, see Snapshot.short
+}
 
 const placePage = 4096
 
@@ -230,15 +250,15 @@ func (x *placeIndex) of(h handles.Local) (uint32, bool) {
 // index is the index of the frame, made by the first that needs it.
 func (s *Snapshot) index() *placeIndex {
 	k := s.kept
-	if x := k.places.Load(); x != nil {
+	if x := k.places.Load(); x != nil && (x.short || !s.short) {
 		return x
 	}
 	k.placesMu.Lock()
 	defer k.placesMu.Unlock()
-	if x := k.places.Load(); x != nil {
+	if x := k.places.Load(); x != nil && (x.short || !s.short) {
 		return x
 	}
-	x := &placeIndex{}
+	x := &placeIndex{short: s.short}
 	for i, a := range k.dir.Archetypes() {
 		if !s.shows(a) {
 			continue

@@ -37,7 +37,11 @@ func (r *Registry) spaceOf(index uint32) *handles.Locals {
 // fromOutside runs a callback whose handles are those of a caller from outside. Owner only.
 func (r *Registry) fromOutside(callback func(fn func(*Window) error) error, fn func(*Window) error) error {
 	r.issuer = r.outer
-	defer func() { r.issuer = r.locals }()
+	r.beginRecording()
+	defer func() {
+		r.endRecording()
+		r.issuer = r.locals
+	}()
 	return callback(fn)
 }
 
@@ -73,6 +77,14 @@ func (r *Registry) localStats() (SpaceStats, uint64) {
 		s.OldestPending = o.OldestPending
 	}
 	return s, lives + r.outer.Lives()
+}
+
+// globalStats counts the records. With a temporal ring they are those of the local indices that have entities.
+func (r *Registry) globalStats(local SpaceStats) SpaceStats {
+	if !r.ringed() {
+		return r.globals.Stats()
+	}
+	return SpaceStats{Issued: local.Issued, Free: local.Free + local.Pending, Retired: local.Retired}
 }
 
 // eachIndex calls fn with every local index that was ever claimed. Owner only.

@@ -54,6 +54,9 @@ func (r *Registry) birth(a *archetype.Archetype) (handles.Local, *archetype.Chun
 	if r.recordsPart || !r.globals.TryIssue(h.Index()) {
 		r.nameRecord(h.Index())
 	}
+	if r.rec != nil {
+		r.rec.spawned(h, a.Class())
+	}
 	ch.Entities()[slot] = h
 	if r.iterating == 0 {
 		ch.SetBit(slot)
@@ -84,8 +87,14 @@ func (r *Registry) settle(a *archetype.Archetype, ch *archetype.Chunk, slot uint
 // anything about it. Once it serves another, it is parted, for good: its generations go on
 // from there in package handles, and every local index it serves has a word.
 //
+// With a temporal ring records go with the local index for good: a record that was reused at once could
+// have served two entities in one frame, when that is simulated again.
+//
 // Any goroutine reads the words: between two loads of the local word (Resolve). Owner only.
 func (r *Registry) nameRecord(index uint32) {
+	if r.ringed() { // the record is the index
+		return
+	}
 	want := r.recordOf(index)
 	g := r.globals.Issue(want)
 	if g != want || g == index && r.parted.Has(g) && r.records.Get(index) == 0 {
@@ -108,6 +117,9 @@ func (r *Registry) partRecord(index, record uint32) {
 
 // freeRecord frees the record of a dead entity.
 func (r *Registry) freeRecord(h handles.Local) {
+	if r.ringed() {
+		return
+	}
 	if g := r.records.Get(h.Index()); g != 0 {
 		r.globals.Free(uint32(g))
 		return
@@ -212,9 +224,14 @@ func (c *Class[E]) SpawnReserved(w *Window, h handles.Local, e E) error {
 	}
 	r.nameRecord(h.Index())                   // first: others know h, and may resolve it as soon as it is alive
 	if !r.locals.Spawned(h, ch.Base()+slot) { // destroyed meanwhile
-		r.globals.Unissue(r.recordOf(h.Index()))
+		if !r.ringed() {
+			r.globals.Unissue(r.recordOf(h.Index()))
+		}
 		c.home.Untake(ch, slot, fresh)
 		return ErrStale
+	}
+	if r.rec != nil {
+		r.rec.reserved(h, c.index)
 	}
 	r.log(undoOp{kind: undoReserved, h: h, fresh: fresh})
 	r.settle(c.home, ch, slot, h)
@@ -272,9 +289,16 @@ func (c *Class[E]) spawnRuns(w *Window, n int, fill fillRun) ([]handles.Local, e
 	out := make([]handles.Local, n)
 	r.run = runNone // what the batch does must not join a step before mark
 	mark, whole := len(r.undo), false
+	var ops, newborn, touched int
+	if r.rec != nil {
+		ops, newborn, touched = r.rec.mark()
+	}
 	defer func() { // also when fill panics or exits
 		if !whole {
 			r.undoTo(mark)
+			if r.rec != nil {
+				r.rec.cut(ops, newborn, touched)
+			}
 			r.tellMoves()
 		}
 	}()
@@ -343,6 +367,11 @@ func (r *Registry) birthRun(a *archetype.Archetype, out []handles.Local) (*arche
 		return nil, 0, 0
 	}
 	out = out[:born]
+	if r.rec != nil {
+		for _, h := range out {
+			r.rec.spawned(h, a.Class())
+		}
+	}
 	r.logBirth(out[0], fresh)
 	r.undoHandles = append(r.undoHandles, out[1:]...)
 	if len(r.observers[Spawned]) > 0 {

@@ -21,6 +21,7 @@ type Stats struct {
 	Allocated           int    // slots ever used: what loops walk over
 	Chunks              int
 	PublishSkips        uint64 // frames that were not published, because readers held all buffers there were
+	Pinned              int    // frames that readers hold at this moment
 	PendingDestructions int    // entities and reservations that wait for ProcessDeferredDestructions
 	Global, Local, Net  SpaceStats
 	Archetypes          []ArchetypeStats // those that have chunks, in order of creation
@@ -53,6 +54,7 @@ func (r *Registry) Stats() Stats {
 	s := r.board.read()
 	s.Frame = r.frame.Load()
 	s.PublishSkips = r.frames.skips.Load()
+	s.Pinned = r.frames.countPinned()
 	return s
 }
 
@@ -104,8 +106,8 @@ func (r *Registry) publish() {
 	}
 	local, lives := r.localStats()
 	sum := statSum{
-		inactive: r.inactive, dying: len(r.dying), placeless: r.placeless,
-		global: r.globals.Stats(), local: local, net: r.nets.Stats(),
+		inactive: r.inactive, dying: len(r.dying) - r.hist.processed, placeless: r.placeless,
+		global: r.globalStats(local), local: local, net: r.nets.Stats(),
 		version: r.store.Version(), lives: lives, moves: r.moves,
 	}
 	if sum == r.shown {

@@ -104,13 +104,24 @@ func (f *Frame) FrameNumber() uint64 {
 	return f.number
 }
 
-// Input is the data a player gave for this frame. Inputs come with rollback: until then
-// there is none.
+// Input is what a player has given for this frame, see Engine.Input; false if nothing. When the frame is
+// simulated again it is what is known by then. It is to be read only, and valid for as long as anybody likes.
 //
+// Panics: ErrExpired after the frame.
 // Concurrency: Logic and its workers, inside the frame. Allocates: no.
 func (f *Frame) Input(player uint8) ([]byte, bool) {
-	f.Registry()
+	for _, in := range f.Registry().inputs {
+		if in.Player == player {
+			return in.Data, true
+		}
+	}
 	return nil, false
+}
+
+// Input is what a player gives for a frame.
+type Input struct {
+	Player uint8
+	Data   []byte
 }
 
 // Rand is a generator seeded by the frame number alone, so that the same frame draws the

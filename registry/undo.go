@@ -21,6 +21,14 @@ const (
 	undoNet                       // h, at: net handle issued or bound
 	undoRelease                   // at: another owner's net handle, slot: the dead index that had it
 	undoArchetype                 // the last one
+
+	// Steps that only history takes back: callbacks do not make them, or do not undo them.
+	undoClaim    // h: a reservation of SpawnLater
+	undoBurn     // h: its claim was taken back
+	undoProcess  // dying from position at on, nslot of them: reclaimed
+	undoVacated  // nslot more of vacated: reclaimed
+	undoRelocate // h was moved by compaction from place slot to place nslot; fresh
+	undoRebase   // a chunk went from cache index slot to nslot
 )
 
 // undoOp is one step of a callback, with what it takes to go back. Steps are undone in
@@ -54,9 +62,9 @@ type vacancy struct {
 	slot uint32
 }
 
-// log notes a step. Only inside a callback: outside of one nothing can fail later.
+// log notes a step. Without history only inside a callback: outside of one nothing can fail later.
 func (r *Registry) log(op undoOp) {
-	if r.inCallback {
+	if r.inCallback || r.hist.on {
 		r.undo = append(r.undo, op)
 		r.run = runNone
 	}
@@ -75,7 +83,7 @@ func (r *Registry) logBirth(h handles.Local, fresh bool) {
 }
 
 func (r *Registry) logBirthRun(run logRun) {
-	n := uint64(len(r.undoHandles))
+	n := r.hist.handleBase + uint64(len(r.undoHandles))
 	switch {
 	case r.run == runReused && run == runFresh:
 		op := &r.undo[len(r.undo)-1]
@@ -91,7 +99,7 @@ func (r *Registry) logBirthRun(run logRun) {
 // logDeath notes that the last of dying died by the callback's own hand.
 func (r *Registry) logDeath() {
 	if r.run != runDeaths {
-		r.undo = append(r.undo, undoOp{kind: undoDeaths, at: uint64(len(r.dying) - 1)})
+		r.undo = append(r.undo, undoOp{kind: undoDeaths, at: r.hist.deadBase + uint64(len(r.dying)-1)})
 		r.run = runDeaths
 	}
 	r.undo[len(r.undo)-1].slot++
@@ -99,6 +107,13 @@ func (r *Registry) logDeath() {
 
 // commit makes what the callback did so far final.
 func (r *Registry) commit() {
+	if r.rec != nil {
+		r.rec.seal(r)
+	}
+	if r.hist.on {
+		r.commitKept()
+		return
+	}
 	for _, v := range r.vacated {
 		v.ch.Archetype().Reclaim(v.ch, v.slot)
 	}
@@ -112,9 +127,32 @@ func (r *Registry) commit() {
 	r.countNamed()
 }
 
+// commitKept is commit where the log is kept. Values are not: those of frames are in their buffers.
+func (r *Registry) commitKept() {
+	kept := r.undo[:r.undoFrom]
+	for _, op := range r.undo[r.undoFrom:] {
+		if op.kind != undoSet {
+			kept = append(kept, op)
+		}
+	}
+	r.undo, r.undoFrom, r.run = kept, len(kept), runNone
+	for _, id := range r.valuesUsed {
+		r.values[id].forgetOld()
+	}
+	r.valuesUsed = r.valuesUsed[:0]
+	r.countNamed()
+}
+
 // rollback takes back what the callback did since it began or last committed.
 func (r *Registry) rollback() {
-	r.undoTo(0)
+	if r.rec != nil {
+		r.rec.drop()
+	}
+	r.undoTo(r.undoFrom)
+	for _, h := range r.burned {
+		r.log(undoOp{kind: undoBurn, h: h})
+	}
+	r.burned = r.burned[:0]
 	r.commit()
 }
 
@@ -130,16 +168,24 @@ func (r *Registry) undoTo(mark int) {
 func (r *Registry) undoOne(op *undoOp) {
 	switch op.kind {
 	case undoBirths:
-		for i := len(r.undoHandles) - 1; i >= int(op.at); i-- {
-			r.unspawn(r.undoHandles[i], i-int(op.at) >= int(op.slot))
+		at := int(op.at - r.hist.handleBase)
+		for i := len(r.undoHandles) - 1; i >= at; i-- {
+			r.unspawn(r.undoHandles[i], i-at >= int(op.slot))
 		}
-		r.undoHandles = r.undoHandles[:op.at]
+		r.undoHandles = r.undoHandles[:at]
 	case undoDeaths:
-		for i := int(op.at) + int(op.slot) - 1; i >= int(op.at); i-- {
+		at := int(op.at - r.hist.deadBase)
+		for i := at + int(op.slot) - 1; i >= at; i-- {
 			r.unkill(r.dying[i], r.graves[i])
+			if i < r.namedMark { // in history only
+				if r.nets.Returns(handles.Net(r.netOf.Get(r.dying[i].Index()))) {
+					r.namedDeaths--
+				}
+				r.namedMark = i
+			}
 		}
-		r.dying = slices.Delete(r.dying, int(op.at), int(op.at)+int(op.slot))
-		r.graves = slices.Delete(r.graves, int(op.at), int(op.at)+int(op.slot))
+		r.dying = slices.Delete(r.dying, at, at+int(op.slot))
+		r.graves = slices.Delete(r.graves, at, at+int(op.slot))
 	case undoReserved:
 		r.unspawnReserved(op.h, op.fresh)
 	case undoMove:
@@ -161,7 +207,30 @@ func (r *Registry) undoOne(op *undoOp) {
 		r.netOf.At(op.slot).Store(op.at)
 	case undoArchetype:
 		r.dropArchetype()
+	case undoClaim:
+		r.unclaim(op.h)
+	case undoBurn:
+		r.locals.Unclaim(op.h)
+	case undoProcess:
+		r.unprocess(op)
+	case undoVacated:
+		r.unvacate(op)
+	case undoRelocate:
+		r.unrelocate(op)
+	case undoRebase:
+		r.unrebase(op)
 	}
+}
+
+// untell takes the event of an undone step back. When the registry goes back it has been told, and the
+// contrary is told.
+func (r *Registry) untell(kind EventKind, h handles.Local, comp archetype.ComponentID) {
+	if !r.hist.going {
+		r.unevent(kind, h)
+		return
+	}
+	contrary := [kinds]EventKind{Spawned: Destroyed, Added: Removed, Removed: Added, Moved: Moved, Destroyed: Spawned}
+	r.event(contrary[kind], h, comp)
 }
 
 // unspawn takes a birth back: slot, record and index go where they came from, the handle
@@ -171,14 +240,26 @@ func (r *Registry) unspawn(h handles.Local, fresh bool) {
 	place := r.locals.Word(h.Index()).Place()
 	ch := r.store.ChunkAt(place)
 	slot := place - ch.Base()
-	r.unevent(Spawned, h)
-	if r.spaceOf(h.Index()).Unissue(h) {
+	r.untell(Spawned, h, 0)
+	switch inner := h.Index() < r.outerFirst; {
+	case r.hist.going && inner:
+		r.leave(ch, slot)
+		r.unclaim(h)
+	case r.hist.going: // a name that others may hold: it waits for its birth to be repeated
+		r.leave(ch, slot)
+		r.locals.Unspawned(h)
+	case r.spaceOf(h.Index()).Unissue(h):
 		r.leave(ch, slot)
 		r.giveRoom(1)
-	} else {
+		if r.hist.on && inner {
+			r.burned = append(r.burned, h)
+		}
+	default:
 		r.disown(h, ch, slot)
 	}
-	r.globals.Unissue(r.recordOf(h.Index()))
+	if !r.ringed() {
+		r.globals.Unissue(r.recordOf(h.Index()))
+	}
 	ch.Archetype().Untake(ch, slot, fresh)
 }
 
@@ -208,14 +289,16 @@ func (r *Registry) unspawnReserved(h handles.Local, fresh bool) {
 	place := r.locals.Word(h.Index()).Place()
 	ch := r.store.ChunkAt(place)
 	slot := place - ch.Base()
-	r.unevent(Spawned, h)
+	r.untell(Spawned, h, 0)
 	if r.locals.Unspawned(h) {
 		r.leave(ch, slot)
 	} else {
 		r.disown(h, ch, slot)
 	}
 	r.moves++ // h may be spawned again at once, at this place: a lease on the cells must not outlive them
-	r.reuseRecord(h)
+	if !r.ringed() {
+		r.reuseRecord(h)
+	}
 	ch.Archetype().Untake(ch, slot, fresh)
 }
 
@@ -229,9 +312,10 @@ func (r *Registry) unkill(h handles.Local, d grave) {
 		}
 		return
 	}
-	r.unevent(Destroyed, h)
+	r.untell(Destroyed, h, 0)
 	ch := r.store.ChunkAt(d.place)
 	slot := d.place - ch.Base()
+	ch.Occupy(slot, h) // its cell may have been cleared with the frame in which it died
 	ch.Archetype().AddLive(1)
 	r.inactive++
 	r.setActive(ch, slot, d.how&wasActive != 0)

@@ -8,13 +8,15 @@ type valueLog interface {
 	restore(ch *archetype.Chunk, slot uint32, at int)
 	forgetOld()
 	forgetWished()
+	trimWished(at uint32)
 	grantAdd(w *Window, wi *wish) error
 }
 
 type values[C any] struct {
-	comp   *archetype.Component
-	old    []C // owner only
-	wished []C // guarded by Registry.wishMu
+	comp       *archetype.Component
+	old        []C    // owner only
+	wished     []C    // guarded by Registry.wishMu
+	wishedBase uint32 // position of the first of them
 }
 
 // valuesOf finds the log of C. Owner, or holder of wishMu.
@@ -51,6 +53,8 @@ func (v *values[C]) forgetWished() {
 	v.wished = v.wished[:0]
 }
 
+func (v *values[C]) trimWished(at uint32) { v.wished = trimTo(v.wished, &v.wishedBase, at) }
+
 func (v *values[C]) grantAdd(w *Window, wi *wish) error {
-	return Add(w, wi.h, v.wished[wi.at])
+	return Add(w, wi.h, v.wished[wi.at-v.wishedBase])
 }

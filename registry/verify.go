@@ -23,7 +23,7 @@ func (r *Registry) Verify() error {
 		defer r.release()
 	}
 	v := verifier{r: r, outside: r.outsideSet(), dying: map[handles.Local]bool{}, records: map[uint32]uint32{}}
-	for _, h := range r.dying {
+	for _, h := range r.dying[r.hist.processed:] {
 		v.dying[h] = true
 	}
 	v.parts()
@@ -148,6 +148,9 @@ func (v *verifier) deaths() {
 	v.check(len(r.graves) == len(r.dying), "%d deaths with %d graves", len(r.dying), len(r.graves))
 	for i, h := range r.dying {
 		d := r.graves[i]
+		if i < r.hist.processed {
+			continue // kept in case that is undone
+		}
 		w := r.locals.Word(h.Index())
 		v.check(w.State() == handles.Dying && w.Generation() == h.Generation(), "death of %v, whose word is %v %d", h, w.State(), w.Generation())
 		v.check(w.Place() == d.place || r.late() && w.Place() == handles.NoPlace, "death of %v at %d, whose word says %d", h, d.place, w.Place())
@@ -155,9 +158,9 @@ func (v *verifier) deaths() {
 			stones++
 		}
 	}
-	v.check(stones == len(r.dying)-r.placeless, "%d tombstones and %d deaths without a place, of %d", stones, r.placeless, len(r.dying))
+	v.check(stones == len(r.dying)-r.hist.processed-r.placeless, "%d tombstones and %d deaths without a place, of %d", stones, r.placeless, len(r.dying)-r.hist.processed)
 	v.check(int(r.killed.Load()) == v.unseen, "%d deaths from outside unseen, counted %d", v.unseen, r.killed.Load())
-	v.check(len(r.undo) == 0 && len(r.vacated) == 0 || r.inCallback, "undo log outlives its callback")
+	v.check(len(r.undo) == 0 && len(r.vacated) == 0 || r.inCallback || r.hist.on, "undo log outlives its callback")
 }
 
 // room checks that every place is taken by somebody.

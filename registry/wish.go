@@ -3,6 +3,7 @@ package registry
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/airlock-ecs/airlock/archetype"
 	"github.com/airlock-ecs/airlock/handles"
@@ -33,6 +34,7 @@ type wish struct {
 type wishedClass interface {
 	grantSpawn(w *Window, wi *wish) error
 	forgetWished()
+	trimWished(at uint32)
 }
 
 // wishRun is how far the wishes of the last frame have been granted. Like a delivery it
@@ -57,6 +59,9 @@ func (c *Class[E]) SpawnLater(f *Frame, e E) (handles.Local, error) {
 	if r != c.r {
 		return 0, fmt.Errorf("registry: class %s belongs to another registry", c.name)
 	}
+	if r.hist.inert {
+		return 0, errInert
+	}
 	if k := f.work; k != nil {
 		k.fork.await(k.part)
 	}
@@ -70,8 +75,11 @@ func (c *Class[E]) SpawnLater(f *Frame, e E) (handles.Local, error) {
 		r.giveRoom(1)
 		return 0, ErrExhausted
 	}
+	if h.Index() < r.outerFirst {
+		r.log(undoOp{kind: undoClaim, h: h})
+	}
 	c.later = append(c.later, e)
-	f.wishLocked(wish{kind: wishSpawn, h: h, class: c, at: uint32(len(c.later) - 1)})
+	f.wishLocked(wish{kind: wishSpawn, h: h, class: c, at: c.laterBase + uint32(len(c.later)-1)})
 	return h, nil
 }
 
@@ -85,11 +93,14 @@ func AddLater[C any](f *Frame, h handles.Local, v C) error {
 	if err != nil {
 		return err
 	}
+	if r.hist.inert {
+		return errInert
+	}
 	r.wishMu.Lock()
 	defer r.wishMu.Unlock()
 	log := valuesOf[C](r, comp)
 	log.wished = append(log.wished, v)
-	f.wishLocked(wish{kind: wishAdd, h: h, comp: comp.ID, at: uint32(len(log.wished) - 1)})
+	f.wishLocked(wish{kind: wishAdd, h: h, comp: comp.ID, at: log.wishedBase + uint32(len(log.wished)-1)})
 	return nil
 }
 
@@ -99,7 +110,10 @@ func AddLater[C any](f *Frame, h handles.Local, v C) error {
 // Errors: ErrNotRegistered; ErrExpired.
 // Concurrency: Logic and its workers, inside the frame. Allocates: no, but for growth.
 func RemoveLater[C any](f *Frame, h handles.Local) error {
-	_, comp, err := openFor[C](f)
+	r, comp, err := openFor[C](f)
+	if err == nil && r.hist.inert {
+		err = errInert
+	}
 	if err != nil {
 		return err
 	}
@@ -110,11 +124,14 @@ func RemoveLater[C any](f *Frame, h handles.Local) error {
 // Defer runs fn in the next window, as an operation of its own: when it fails, it alone is
 // undone, and its error goes to the engine's OnError.
 //
+// An observer that is told what a rollback has undone has no say: its operation is dropped.
+//
 // Panics: ErrExpired.
 // Concurrency: Logic and its workers, inside the frame. Allocates: no, but for growth.
 func (f *Frame) Defer(fn func(*Window) error) {
-	f.Registry()
-	f.wish(wish{kind: wishCall, fn: fn})
+	if !f.Registry().hist.inert {
+		f.wish(wish{kind: wishCall, fn: fn})
+	}
 }
 
 // wish notes a wish that has no value. The list of a worker is its own.
@@ -175,8 +192,8 @@ func (r *Registry) runWishes() {
 func (r *Registry) wishesGranted() {
 	run := &r.granted
 	for i := range run.list {
-		if len(r.wishes) > 0 {
-			break
+		if len(r.wishes) > 0 || r.hist.on {
+			break // history forgets them when they can not be granted again
 		}
 		switch wi := &run.list[i]; wi.kind {
 		case wishSpawn:
@@ -208,11 +225,24 @@ func (r *Registry) grant(w *Window, wi *wish) error {
 // grantSpawn makes the wished entity. A reservation that was destroyed before its birth is
 // no failure: nobody waits for it.
 func (c *Class[E]) grantSpawn(w *Window, wi *wish) error {
-	err := c.SpawnReserved(w, wi.h, c.later[wi.at])
+	err := c.SpawnReserved(w, wi.h, c.later[wi.at-c.laterBase])
 	if errors.Is(err, ErrStale) {
 		return nil
 	}
 	return err
+}
+
+// trimWished forgets the values up to one.
+func (c *Class[E]) trimWished(at uint32) { c.later = trimTo(c.later, &c.laterBase, at) }
+
+// trimTo drops the values up to a position from the front, when that is worth the copying. Positions wrap
+// around.
+func trimTo[E any](list []E, base *uint32, at uint32) []E {
+	if n := int(at - *base + 1); n > len(list)/2 && n <= len(list) {
+		*base += uint32(n)
+		return slices.Delete(list, 0, n)
+	}
+	return list
 }
 
 func (c *Class[E]) forgetWished() {

@@ -62,7 +62,7 @@ func towardsTheFront(m *registry.Relocation, a *archetype.Archetype) []archetype
 	return moves
 }
 
-// TestACursorOnTheMove is the case views-8, without the snapshot: frames are not published yet.
+// TestACursorOnTheMove is the case views-8.
 func TestACursorOnTheMove(t *testing.T) {
 	type viewed struct {
 		Pos  *Position
@@ -70,6 +70,7 @@ func TestACursorOnTheMove(t *testing.T) {
 		Y    *float32 `ecs:"Altitude.Y,optional"`
 	}
 	w := newWorld(t)
+	registered[Position](t, w.Registry, registry.InTier(archetype.Volatile))
 	c := class[Mover](w, registry.SlotsPerChunk(64))
 	all := w.spawn(c, 300)
 	viewsOf, fields := map[handles.Local]*views.Entity[viewed]{}, map[handles.Local]*views.Field[float64]{}
@@ -128,6 +129,38 @@ func TestACursorOnTheMove(t *testing.T) {
 	}
 	t.Run("views-8", func(t *testing.T) {
 		turns := map[handles.Local]float64{}
+		var pinned *registry.Snapshot
+		was := map[handles.Local]float64{} // in the frame that is pinned
+		pin := func() {
+			var err error
+			pinned, err = w.Acquire()
+			require.NoError(t, err)
+			clear(was)
+			for _, h := range all {
+				was[h] = begin[h] + turns[h]
+			}
+		}
+		type watched struct {
+			Pos []Position
+			ID  []handles.Local
+		}
+		q := query[watched](w)
+		look := func(t *testing.T) {
+			shown := map[handles.Local]float64{}
+			for m := range q.Runs(pinned) {
+				for i, h := range m.ID {
+					shown[h] = m.Pos[i].X
+				}
+			}
+			require.Equal(t, was, shown)
+			for h, x := range was {
+				own, err := registry.Peek[Position](pinned, h)
+				require.NoError(t, err)
+				require.Equal(t, x, own.X)
+			}
+			_, err := viewsOf[all[0]].Get(pinned)
+			require.ErrorIs(t, err, registry.ErrReadOnly)
+		}
 		write := func(t *testing.T, a registry.Access) {
 			for _, h := range all {
 				v, err := viewsOf[h].Get(a)
@@ -148,11 +181,16 @@ func TestACursorOnTheMove(t *testing.T) {
 				require.Equal(t, registry.Has[Altitude](a, h), v.Y != nil)
 			}
 		}
-		for _, step := range steps {
+		for i, step := range steps {
 			t.Run(step.name, func(t *testing.T) {
 				w.frame(func(f *registry.Frame) { write(t, f) })
+				if i%4 == 0 {
+					pinned.Release()
+					pin()
+				}
 				w.window(func(win *registry.Window) { write(t, win); step.move(win); write(t, win) })
 				require.NoError(t, w.Verify())
+				look(t)
 			})
 		}
 		w.frame(func(f *registry.Frame) {
@@ -173,11 +211,13 @@ func TestACursorOnTheMove(t *testing.T) {
 				require.ErrorIs(t, err, registry.ErrNoComponent)
 			}
 		})
+		look(t)
+		pinned.Release()
 	})
 }
 
-// TestHeldInItsTime is the part of the case views-5 that is about its time: what comes later is
-// reported by debug builds of who tracks writes.
+// TestHeldInItsTime is the part of the case views-5 that is about its time; what comes later is that of
+// TestHeldPastItsTime.
 func TestHeldInItsTime(t *testing.T) {
 	for _, name := range []string{"views-5", "views-5/named"} { // without and with columns of pointers
 		t.Run(name, func(t *testing.T) {

@@ -232,8 +232,19 @@ func TestWhatAViewAnswers(t *testing.T) {
 				allAre(t, nil, ask(a))
 			})
 		})
-		t.Run("a snapshot", func(t *testing.T) { // there are none but expired ones yet
+		t.Run("a snapshot", func(t *testing.T) {
 			allAre(t, registry.ErrExpired, ask(&registry.Snapshot{}))
+			w.frame(func(*registry.Frame) {})
+			require.NoError(t, w.Read(func(snap *registry.Snapshot) error {
+				inside(func(a registry.Access) {
+					allAre(t, nil, ask(a))
+					allAre(t, registry.ErrReadOnly, ask(snap))
+					require.PanicsWithError(t, "views: cursor on L0.0: "+registry.ErrReadOnly.Error(), func() {
+						field[Position, float64](w, 0, "X").Advance(snap)
+					})
+				})
+				return nil
+			}))
 		})
 	})
 }

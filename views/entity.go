@@ -85,8 +85,8 @@ func nameable(r *registry.Registry, h handles.Local) error {
 //
 // Errors: registry.ErrStale once the entity is destroyed, for ever; registry.ErrNotSpawned for a
 // reserved handle; registry.ErrNoComponent, with its name, when the entity lacks one that is not
-// optional; registry.ErrExpired for an expired token, and after Close; registry.ErrNotPublished on
-// a snapshot; ErrForeign for a token of another registry.
+// optional; registry.ErrExpired for an expired token, and after Close; registry.ErrReadOnly on a
+// snapshot, which registry.Get and queries read; ErrForeign for a token of another registry.
 //
 // Concurrency: whoever holds a and the view; two workers must not touch one entity. Allocates: no,
 // but for ErrForeign.
@@ -161,6 +161,9 @@ func (c *cursor) point(a registry.Access, lease *registry.Lease, t unsafe.Pointe
 		}
 		if !column.read {
 			ch.Mark(first + column.part)
+			if registry.Recording(a) {
+				registry.NoteCell(a, c.h, column.id, column.part)
+			}
 		}
 		*pointer = ch.Cell(first+column.part, slot, column.size)
 	}

@@ -102,7 +102,7 @@ func (f *Field[V]) Entity() handles.Local { return f.h }
 // Errors: registry.ErrStale once the entity is destroyed, for ever; registry.ErrNotSpawned for a
 // reserved handle; registry.ErrInvalidHandle while the cursor is bound to none;
 // registry.ErrNoComponent, with its name, when the entity lacks it; registry.ErrExpired;
-// registry.ErrNotPublished on a snapshot; ErrForeign for a token of another registry.
+// registry.ErrReadOnly on a snapshot; ErrForeign for a token of another registry.
 //
 // Concurrency: whoever holds a and the cursor. Allocates: no, but for ErrForeign.
 func (f *Field[V]) Get(a registry.Access) (V, error) {

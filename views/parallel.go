@@ -117,13 +117,16 @@ func (q *Query[T]) Parallel(a registry.Access, fn func(*registry.Frame, *T)) {
 	f := q.forks.take()
 	defer f.giveBack()
 	f.fn, f.list = fn, q.matching(a, store)
-	live := 0
+	live, recording := 0, registry.Recording(a)
 	for i := range f.list {
 		m := &f.list[i]
 		live += m.arch.Live()
 		for _, c := range m.arch.Chunks() {
 			if m.shows(a, c) {
 				f.parts = append(f.parts, part{c, i})
+				if recording {
+					registry.NoteColumns(a, c, m.marks)
+				}
 			}
 		}
 	}

@@ -104,10 +104,17 @@ func (q *Query[T]) RunsSince(a registry.Access, frame uint64) iter.Seq[*T] {
 // call, however the body ends.
 func (q *Query[T]) run(a registry.Access, frame uint64, yield func(*T) bool) {
 	store := registry.Iterate(a)
+	if store == nil {
+		q.runPublished(registry.Frames(a), frame, yield)
+		return
+	}
 	t, place := q.spares.take()
 	defer finish(a, t, place)
 	list := q.matching(a, store)
-
+	if frame != 0 {
+		frame = registry.Since(a, frame)
+	}
+	recording := registry.Recording(a)
 	for i := range list {
 		m := &list[i]
 		m.begin(unsafe.Pointer(t))
@@ -117,6 +124,9 @@ func (q *Query[T]) run(a registry.Access, frame uint64, yield func(*T) bool) {
 			c := m.arch.Chunks()[j]
 			if frame != 0 && !m.changedAfter(c, frame) || len(m.changed) != 0 && !m.shows(a, c) {
 				continue
+			}
+			if recording {
+				registry.NoteColumns(a, c, m.marks)
 			}
 			if !eachRun(m, c, t, false, yield) {
 				return

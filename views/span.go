@@ -149,7 +149,7 @@ func (q *Query[T]) spans(a registry.Access, yield func(*T, Mask) bool) {
 	if place == nil {
 		place = new(spare[T]) // this loop's own
 	}
-	list := q.matching(a, store)
+	list, recording := q.matching(a, store), registry.Recording(a)
 	k := 0
 	for i := range list {
 		m := &list[i]
@@ -168,6 +168,9 @@ func (q *Query[T]) spans(a registry.Access, yield func(*T, Mask) bool) {
 				continue
 			}
 			m.mark(c)
+			if recording {
+				registry.NoteColumns(a, c, m.marks)
+			}
 			if len(m.marks) != 0 && s.count != s.slots {
 				c.Soil()
 			}

@@ -1,0 +1,194 @@
+package registry
+
+import "github.com/airlock-ecs/airlock/handles"
+
+// Doing again what was recorded, when frames are simulated again. Whatever a step names that is not there
+// this time is left out: each step has its own outcome, as it had the first time.
+
+// UpdatesAgain does the Updates again that came before the next frame. If a callback exits the goroutine
+// inside it, calling it again goes on behind that callback.
+//
+// Concurrency: Logic only, between frames. Allocates: as they do.
+func (c *Core) UpdatesAgain() {
+	r := c.r
+	rs := &r.recorded
+	if !rs.on {
+		return
+	}
+	if next := r.frame.Load() + 1; rs.again == nil || rs.again.frame != next || rs.went {
+		rs.again, rs.next, rs.went = &rs.list[next%uint64(len(rs.list))], 0, false
+	}
+	groups := rs.again.groups
+	for rs.updating != updateNone || rs.next < len(groups) && groups[rs.next].kind == groupUpdate {
+		switch rs.updating {
+		case updateNone:
+			rs.next++
+			r.openWindow()
+		case updateWishes:
+			r.runWishes()
+		case updateOps:
+			for rs.next < len(groups) && groups[rs.next].kind != groupUpdateEnd {
+				r.groupAgain()
+			}
+			rs.next++
+			r.closeWindow()
+		case updateEvents:
+			r.deliver()
+			r.endFrame()
+			r.boundary()
+		}
+		rs.updating = (rs.updating + 1) % updateStages
+	}
+}
+
+// Stages of an Update that is done again.
+const (
+	updateNone = iota
+	updateWishes
+	updateOps
+	updateEvents
+	updateStages
+)
+
+// OpsAgain does the operations of the frame's window again.
+//
+// Concurrency: Logic only, in the window. Allocates: as they do.
+func (c *Core) OpsAgain() {
+	for rs := &c.r.recorded; rs.next < len(rs.again.groups); {
+		c.r.groupAgain()
+	}
+}
+
+// destroyedAgain has the window that opens see the deaths that it saw the first time.
+func (r *Registry) destroyedAgain() {
+	rs := &r.recorded
+	if rs.next < len(rs.again.groups) && rs.again.groups[rs.next].kind == groupDestroyed {
+		r.groupAgain()
+	}
+}
+
+// groupAgain does the next group of the record again.
+func (r *Registry) groupAgain() {
+	rs := &r.recorded
+	g := rs.again.groups[rs.next]
+	rs.next++
+	switch g.kind {
+	case groupDestroyed:
+		was := r.causeNow
+		r.setCause("")
+		for _, o := range rs.again.ops[g.from:g.to] {
+			r.dieAgain(o.h)
+		}
+		r.setCause(was)
+	case groupOps:
+		rec := rs.again
+		if err := r.callbackRecover("operation", func(w *Window) error {
+			for i := range rec.ops[g.from:g.to] {
+				r.opAgain(w, rec, &rec.ops[g.from+i])
+			}
+			return nil
+		}); err != nil {
+			r.report(err)
+		}
+	}
+}
+
+// dieAgain is the death of h from outside, as a window sees it.
+func (r *Registry) dieAgain(h handles.Local) {
+	w := r.locals.Word(h.Index())
+	if w.Generation() != h.Generation() {
+		return
+	}
+	old, won := r.locals.Kill(h)
+	switch {
+	case won:
+		r.giveRoom(1)
+	case w.State() == handles.Dying && w.Place() != handles.NoPlace:
+		old = w // others have destroyed it once more: this is the death they have seen before
+		r.killed.Add(-1)
+		r.recorded.early[h] = true
+	default:
+		return
+	}
+	r.run = runNone
+	if old.Place() == handles.NoPlace {
+		r.addDeath(h, handles.NoPlace, r.causeIndex())
+		r.noteDeath()
+		return
+	}
+	r.tombstone(h, old.Place())
+	r.noteDeath()
+	r.killChildren(h)
+	r.run = runNone
+}
+
+// opAgain does a step again.
+func (r *Registry) opAgain(w *Window, rec *record, o *op) {
+	switch o.kind {
+	case opSpawn, opSpawnReserved:
+		r.spawnAgain(int(o.class), o.h)
+	case opDestroy:
+		_ = r.kill(o.h)
+	case opChange:
+		if comp, ok := r.schema.ByID(o.comp); ok {
+			if o.flag {
+				_ = r.addQuietly(comp, o.h)
+			} else {
+				_ = r.removeQuietly(comp, o.h)
+			}
+			r.tellMoves()
+		}
+	case opActive:
+		_ = SetActive(w, o.h, o.flag)
+	case opParent:
+		_ = SetParent(w, o.h, handles.Local(o.other))
+	case opAssign:
+		_, _ = w.AssignNet(o.h)
+	case opBind:
+		_ = w.BindNet(o.h, handles.Net(o.other))
+	case opNamed:
+		r.setCause(rec.names[o.other])
+	case opProcess:
+		w.ProcessDeferredDestructions()
+	case opConfirm:
+		w.ConfirmLocalRecyclesThrough(o.other)
+	case opWish:
+		r.wishes = append(r.wishes, rec.wishes[o.other])
+	case opWrite:
+		r.writeAgain(o)
+	}
+}
+
+// spawnAgain gives h, which is reserved, its entity of a class, with cells of zero.
+func (r *Registry) spawnAgain(class int, h handles.Local) {
+	a := r.archetypeOf(class, r.class(class).sig)
+	ch, slot, fresh := a.Take()
+	if ch == nil {
+		return
+	}
+	place := ch.Base() + slot
+	if !r.locals.Spawned(h, place) {
+		w := r.locals.Word(h.Index())
+		if w.Generation() != h.Generation() || w.State() != handles.Dying || w.Place() != handles.NoPlace {
+			a.Untake(ch, slot, fresh)
+			return
+		}
+		r.locals.SetPlace(h, place) // others have destroyed it meanwhile: systems see it until the next window
+		r.killed.Add(1)
+	}
+	r.log(undoOp{kind: undoReserved, h: h, fresh: fresh})
+	r.settle(a, ch, slot, h)
+}
+
+// writeAgain gives a cell its value.
+func (r *Registry) writeAgain(o *op) {
+	ch, slot, err := r.locate(o.h)
+	if err != nil || !ch.Archetype().Has(o.comp) {
+		return
+	}
+	comp, _ := r.schema.ByID(o.comp)
+	f := &comp.Fields[o.field]
+	col := ch.Archetype().Column(o.comp) + int(o.field)
+	ch.Mark(col)
+	f.Cell.Copy(ch.Cell(col, slot, f.Size), r.recorded.log(f).at(o.other))
+}
