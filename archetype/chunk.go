@@ -160,13 +160,18 @@ func newChunk(a *Archetype, e *extent, place int, base uint32) *Chunk {
 			c.bases[i] = e.column(i, place)
 		}
 	}
-	c.resolve(a.store.at)
+	c.resolve(a.store.shiftsOf(layout))
 	return c
 }
 
-// resolve points the accessors at the storage frame whose buffers are at.
-func (c *Chunk) resolve(at buffers) {
-	c.layout.build(c.table, c.bases, at)
+// resolve points the accessors at a storage frame, of which shifts are those of the layout: what
+// BuildFieldTable does, with the multiplications done.
+func (c *Chunk) resolve(shifts []uintptr) {
+	table, bases := c.table[:len(shifts)], c.bases[:len(shifts)]
+	for i, shift := range shifts {
+		// Sound as in BuildFieldTable.
+		table[i] = unsafe.Add(bases[i], shift)
+	}
 	for i, column := range c.archetype.zeroing16 {
 		c.table16[i] = c.table[column]
 	}

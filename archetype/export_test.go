@@ -75,7 +75,7 @@ func (c *Chunk) Corrupt() (holes, born []uint64) { return c.holes, c.born }
 
 // SetWriteFrame makes the store, in which there is no chunk yet, write another storage frame.
 func (s *Store) SetWriteFrame(frame uint64) {
-	s.frame, s.at = frame, s.buffersOf(frame)
+	s.frame, s.shifted = frame, nil
 	for k, r := range s.rings {
 		s.rings[k].held = make([]uint64, r.count)
 		s.rings[k].held[frame%r.count] = frame

@@ -63,12 +63,16 @@ func (s *Store) initRings() {
 		s.rings[k] = ring{count: count, held: make([]uint64, count)}
 		s.rings[k].held[s.frame%count] = s.frame
 	}
-	s.at = s.buffersOf(s.frame)
 }
 
-func (s *Store) buffersOf(frame uint64) buffers {
-	counts := ringCounts(s.temporalFrames)
-	return buffersOf(frame, &counts)
+// shiftsOf is how far the columns of a layout are, in the write frame, from their frame 0. They are worked
+// out once for neighbours: doing so for each chunk took half of a frame in which nothing has changed
+// (BenchmarkAdvance).
+func (s *Store) shiftsOf(l *FieldLayout) []uintptr {
+	if s.shifted != l {
+		s.shifts, s.shifted = l.shifts(s.shifts[:0], s.frame), l
+	}
+	return s.shifts
 }
 
 func (s *Store) nextID() uint64 {
@@ -148,18 +152,15 @@ func (s *Store) Advance(next uint64, workers int, spread Spread) {
 		}
 		r.held[buffer] = next
 	}
-	s.frame, s.at = next, s.buffersOf(next)
+	s.frame, s.shifted, s.copying = next, nil, from
 	bytes := s.collect()
 	switch {
 	case len(s.dirty) == 0:
 	case workers > 1 && bytes >= spreadBytes:
-		s.copying = from
 		s.copied.Store(0)
-		spread(min(workers, len(s.dirty)), s.copySome)
+		spread(min(workers, (len(s.dirty)+mostInRun-1)/mostInRun), s.copySome)
 	default:
-		for _, c := range s.dirty {
-			c.copyFrom(s, from)
-		}
+		s.copyRuns(s.dirty)
 	}
 	clear(s.dirty)
 	s.dirty = s.dirty[:0]
@@ -178,55 +179,92 @@ func (s *Store) collect() (bytes int) {
 				s.dirty = append(s.dirty, c)
 				bytes += int(c.layout.ringed)
 			}
-			c.resolve(s.at)
+			c.resolve(s.shiftsOf(c.layout))
 		}
 	}
 	return bytes
 }
 
-// copyShare copies chunks as one of several workers, which take them one by one.
+// mostInRun is how many chunks are copied at one go: enough for long copies, few enough for several workers.
+const mostInRun = 32
+
+// copyShare copies chunks as one of several workers, which take runs of them one by one.
 func (s *Store) copyShare(int) {
 	for {
-		i := int(s.copied.Add(1)) - 1
-		if i >= len(s.dirty) {
+		end := int(s.copied.Add(mostInRun))
+		if end-mostInRun >= len(s.dirty) {
 			return
 		}
-		s.dirty[i].copyFrom(s, s.copying)
+		s.copyRuns(s.dirty[end-mostInRun : min(end, len(s.dirty))])
 	}
 }
 
-// copyFrom brings the columns to the state they had in frame from.
-func (c *Chunk) copyFrom(s *Store, from uint64) {
-	l := c.layout
-	c.high = max(c.high, c.allocated)
-	slots := uintptr(c.high)
-	plane := len(l.fields) - 2
-	for i, k := range l.rings {
-		changed := c.touched
-		if i == plane {
-			changed = max(changed, c.activeAt)
-		} else if i < plane {
-			changed = max(changed, c.stamps[i])
+// copyRuns copies chunks, neighbours in memory together: their parts of a column lie end to end, and
+// a jump from column to column in each chunk costs a fifth more than one copy (BenchmarkAdvance).
+func (s *Store) copyRuns(chunks []*Chunk) {
+	for len(chunks) > 0 {
+		first, n := chunks[0], 1
+		for n < len(chunks) && n < mostInRun && chunks[n].extent == first.extent && chunks[n].place == first.place+n {
+			n++
 		}
+		s.copyRun(chunks[:n])
+		chunks = chunks[n:]
+	}
+}
+
+// copyRun brings the columns of neighbours to the state they had in the frame that is copied.
+func (s *Store) copyRun(run []*Chunk) {
+	for _, c := range run {
+		c.high = max(c.high, c.allocated)
+	}
+	l := run[0].layout
+	for i, k := range l.rings {
 		r := &s.rings[k]
-		if k == ringCold || changed <= r.before {
+		if k == ringCold || r.before == inPlace {
 			continue
 		}
-		// Sound: a frame of the column, as in BuildFieldTable.
-		src := unsafe.Add(c.bases[i], uintptr(from%r.count)*l.strides[i])
-		n := slots * l.fields[i].ElementSize
-		switch {
-		case i == plane:
-			copyBytes(c.table[i], src, (slots+63)/64*8)
-		case l.fields[i].Pointers:
-			cell := &c.archetype.cells[i]
-			for at := uintptr(0); at < n; at += cell.size {
-				cell.Copy(unsafe.Add(c.table[i], at), unsafe.Add(src, at))
+		behind := uintptr(s.copying%r.count) * l.strides[i]
+		for j := 0; j < len(run); {
+			c := run[j]
+			j++
+			if c.columnChangedAt(i) <= r.before {
+				continue
 			}
-		default:
-			copyBytes(c.table[i], src, n)
+			// Sound: a frame of the column, as in BuildFieldTable.
+			to, from := c.table[i], unsafe.Add(c.bases[i], behind)
+			if l.fields[i].Pointers {
+				cell := &c.archetype.cells[i]
+				for at := uintptr(0); at < uintptr(c.high)*cell.size; at += cell.size {
+					cell.Copy(unsafe.Add(to, at), unsafe.Add(from, at))
+				}
+				continue
+			}
+			n := c.used(i)
+			for ; n%l.parts[i] == 0 && j < len(run) && run[j].columnChangedAt(i) > r.before; j++ {
+				n += run[j].used(i) // sound: the part of the next chunk begins where this one's ends, in every frame
+			}
+			copyBytes(to, from, n)
 		}
 	}
+}
+
+// columnChangedAt is the stamp of the last change to any column, the plane and the entity column too.
+func (c *Chunk) columnChangedAt(i int) uint64 {
+	switch plane := len(c.layout.rings) - 2; {
+	case i < plane:
+		return max(c.touched, c.stamps[i])
+	case i == plane:
+		return max(c.touched, c.activeAt)
+	}
+	return c.touched
+}
+
+// used is how many bytes of a column without pointers are not zero for sure, in any frame.
+func (c *Chunk) used(i int) uintptr {
+	if i == len(c.layout.rings)-2 {
+		return (uintptr(c.high) + 63) / 64 * 8
+	}
+	return uintptr(c.high) * c.layout.fields[i].ElementSize
 }
 
 // ghost is a place that no chunk has any more, but readers of older frames may.

@@ -170,30 +170,33 @@ func (l *FieldLayout) Bytes() int { return int(l.block + uintptr(l.places)*l.typ
 //
 // Concurrency: any goroutine; never waits. Allocates: no.
 func (l *FieldLayout) BuildFieldTable(out, bases []unsafe.Pointer, frame uint64) {
-	l.build(out, bases, buffersOf(frame, &l.counts))
-}
-
-// buffers is which buffer of each ring belongs to a frame: frame % frameCount, which takes only as many
-// values as there are rings. With a division for each column, a frame cost three times as much where
-// nothing changes, and with one for each ring and chunk still half as much again (BenchmarkAdvance).
-type buffers [4]uintptr // a power of two, so that a mask spares a bounds check
-
-func buffersOf(frame uint64, counts *[rings]uint64) (at buffers) {
-	for k, count := range counts {
-		at[k] = uintptr(frame % count)
-	}
-	return at
-}
-
-// build is BuildFieldTable with the divisions done.
-func (l *FieldLayout) build(out, bases []unsafe.Pointer, at buffers) {
 	n := len(l.rings)
 	out, bases, strides := out[:n], bases[:n], l.strides[:n]
+	at := l.buffers(frame)
 	for i, k := range l.rings {
 		// Sound: (frame % count) * stride is the beginning of a frame of that column, and all
 		// of them lie in the one object that bases[i] points into.
 		out[i] = unsafe.Add(bases[i], at[k&3]*strides[i])
 	}
+}
+
+// buffers is which buffer of each ring belongs to a frame: frame % count, which takes only as many
+// values as there are rings, so that there is no division for each column. The length is a power of two,
+// so that a mask spares a bounds check.
+func (l *FieldLayout) buffers(frame uint64) (at [4]uintptr) {
+	for k, count := range l.counts {
+		at[k] = uintptr(frame % count)
+	}
+	return at
+}
+
+// shifts is how far each column of a frame is from its frame 0. It is appended to buf.
+func (l *FieldLayout) shifts(buf []uintptr, frame uint64) []uintptr {
+	at := l.buffers(frame)
+	for i, k := range l.rings {
+		buf = append(buf, at[k&3]*l.strides[i])
+	}
+	return buf
 }
 
 // alignUp is n rounded up to a multiple of align, a power of two.

@@ -44,8 +44,9 @@ type Store struct {
 	temporalFrames int
 	frame          uint64 // the write frame, as a storage frame; changes are marked with it
 	rings          [rings]ring
-	at             buffers // of the write frame
-	ids            uint64 // of chunks
+	shifts         []uintptr    // of the layout shifted, see shiftsOf
+	shifted        *FieldLayout // nil when shifts are of an older frame
+	ids            uint64       // of chunks
 
 	dirty     []*Chunk         // those that Advance copies
 	copying   uint64           // the frame that they are copied from

@@ -142,13 +142,7 @@ func (c *Chunk) verify() error {
 // that of the write frame, and that every buffer is zero where no slot was ever taken.
 func (c *Chunk) verifyFrames(f *FieldDescriptor) error {
 	r := &c.archetype.store.rings[c.layout.rings[f.Slot]]
-	changed := c.touched
-	switch plane := len(c.table) - 2; {
-	case f.Slot == plane:
-		changed = max(changed, c.activeAt)
-	case f.Slot < plane:
-		changed = max(changed, c.stamps[f.Slot])
-	}
+	changed := c.columnChangedAt(f.Slot)
 	part := c.layout.parts[f.Slot]
 	used := uintptr(max(c.high, c.allocated)) * f.ElementSize
 	if f.Slot == len(c.table)-2 {

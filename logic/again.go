@@ -62,6 +62,7 @@ func (s *stepper) goBackTo(frame uint64) error {
 // wentBack goes on from an earlier frame.
 func (s *stepper) wentBack(frame uint64) {
 	s.again = true
+	s.runs++
 	for i := range s.past {
 		if s.past[i].frame > frame {
 			s.phases = s.past[i].before
@@ -140,7 +141,7 @@ func (s *stepper) compareSync() {
 		if first.FrameNumber() != now {
 			continue
 		}
-		if d, differs := snapshot.Diff(first, second); differs {
+		if d, differs := snapshot.DiffTemporal(first, second); differs {
 			t.err = &DesyncError{now, d}
 		}
 	}

@@ -14,11 +14,19 @@ type Inbox[T any] struct {
 	e        *Engine
 	capacity int
 
-	mu     sync.Mutex // guards the rest; leaf lock, held for an append or a swap
-	values []T        // sent and not drained, oldest first; len <= capacity
-	out    [][]T      // drained in frame; their readers may still look at them
-	frame  uint64
-	spare  [][]T // emptied slices to fill again
+	mu     sync.Mutex   // guards the rest; leaf lock, held for an append or a swap
+	values []T          // sent and not drained, oldest first; len <= capacity
+	frames []drained[T] // what was drained, by frame, oldest first: of the last one, or of those that may be simulated again
+	spare  [][]T        // emptied slices to fill again
+	outs   [][][]T      // and lists of them
+}
+
+// drained is what a frame has drained. Its readers may still look at it.
+type drained[T any] struct {
+	frame uint64
+	out   [][]T
+	run   uint64 // for a frame that is simulated again: stepper.runs
+	next  int    // and of out
 }
 
 // NewInbox makes an inbox of an engine that holds up to capacity values.
@@ -53,7 +61,8 @@ func (b *Inbox[T]) Send(v T) error {
 }
 
 // Drain takes out all values, in order of arrival. The slice is valid until the frame ends;
-// then its memory takes new values.
+// then its memory takes new values. To be read only: a frame that is simulated again drains what it drained the
+// first time.
 //
 // Panics: registry.ErrExpired after the frame.
 // Concurrency: Logic and its workers, inside the frame. Allocates: no, but for growth.
@@ -61,13 +70,20 @@ func (b *Inbox[T]) Drain(f *registry.Frame) []T {
 	now := f.FrameNumber()
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if now != b.frame {
-		for i, used := range b.out {
-			clear(used) // what they refer to is free now
-			b.spare = append(b.spare, used[:0])
-			b.out[i] = nil
+	again := now <= b.e.core.Present()
+	d := b.of(now, again)
+	if d == nil {
+		return nil // it drained nothing the first time
+	}
+	if again {
+		if runs := b.e.stepper.runs; d.run != runs {
+			d.run, d.next = runs, 0
 		}
-		b.out, b.frame = b.out[:0], now
+		if d.next == len(d.out) {
+			return nil
+		}
+		d.next++
+		return d.out[d.next-1]
 	}
 	if len(b.values) == 0 {
 		return nil
@@ -79,8 +95,47 @@ func (b *Inbox[T]) Drain(f *registry.Frame) []T {
 		b.spare[n-1] = nil
 		b.spare = b.spare[:n-1]
 	}
-	b.out = append(b.out, drained)
+	d.out = append(d.out, drained)
 	return drained
+}
+
+// of is what a frame has drained; nil if it is simulated again and has drained nothing. For a new frame it forgets
+// the frames that will not be simulated again.
+func (b *Inbox[T]) of(frame uint64, again bool) *drained[T] {
+	for i := range b.frames {
+		d := &b.frames[i]
+		if d.frame == frame {
+			return d
+		}
+	}
+	if again {
+		return nil
+	}
+	oldest := frame
+	if b.e.stepper.ringed {
+		oldest = b.e.core.Oldest()
+	}
+	kept := b.frames[:0]
+	for _, d := range b.frames {
+		if d.frame >= oldest {
+			kept = append(kept, d)
+			continue
+		}
+		for i, used := range d.out {
+			clear(used) // what they refer to is free now
+			b.spare = append(b.spare, used[:0])
+			d.out[i] = nil
+		}
+		b.outs = append(b.outs, d.out[:0])
+	}
+	clear(b.frames[len(kept):])
+	b.frames = kept
+	d := drained[T]{frame: frame}
+	if n := len(b.outs); n > 0 {
+		d.out, b.outs = b.outs[n-1], b.outs[:n-1]
+	}
+	b.frames = append(b.frames, d)
+	return &b.frames[len(b.frames)-1]
 }
 
 // Len is how many values wait.

@@ -45,8 +45,7 @@ type theatre struct {
 	e       *logic.Engine
 	walkers *registry.Class[walker]
 	drones  *registry.Class[drone]
-	lists   map[uint64][]handles.Local // after each frame, who lives
-	hashes  map[uint64]uint64
+	births  bool // only births come from outside
 }
 
 func newTheatre(t testing.TB, c logic.Config) *theatre {
@@ -56,7 +55,7 @@ func newTheatre(t testing.TB, c logic.Config) *theatre {
 	temporal[pacing](t, r)
 	temporal[own](t, r)
 	temporal[mark](t, r)
-	w := &theatre{t: t, r: r, lists: map[uint64][]handles.Local{}, hashes: map[uint64]uint64{}}
+	w := &theatre{t: t, r: r}
 	w.walkers, err = registry.RegisterClass[walker](r, registry.SlotsPerChunk(64))
 	require.NoError(t, err)
 	w.drones, err = registry.RegisterClass[drone](r, registry.SlotsPerChunk(64))
@@ -142,7 +141,11 @@ func (w *theatre) outside(rnd *rand.Rand, known *[]handles.Local) {
 		}
 		return (*known)[rnd.IntN(len(*known))]
 	}
-	switch a, b := pick(), pick(); rnd.IntN(9) {
+	what := rnd.IntN(9)
+	if w.births { // what else callbacks do depends on who lives when they run, and they run once
+		what = []int{0, 1, 2, 7, 8}[what%5]
+	}
+	switch a, b := pick(), pick(); what {
 	case 0, 1:
 		enqueue(func(win *registry.Window) error {
 			h, err := w.walkers.Spawn(win, walker{Speed: pacing{2, 2}, Memo: memo{"outside"}})
@@ -269,4 +272,221 @@ func snapshotHash(t testing.TB, w *theatre) (hash uint64) {
 		return err
 	}))
 	return hash
+}
+
+// TestGuessesAreNotCompared is the case snapshot-4: an engine that gets its inputs late and rolls back agrees with
+// one that got them in time, once they are all there. Outside handles name who they named.
+func TestGuessesAreNotCompared(t *testing.T) {
+	frames := 3000
+	if testing.Short() || raceEnabled {
+		frames = 300
+	}
+	truth, guess := newTheatre(t, logic.Config{Workers: 1}), newTheatre(t, logic.Config{Workers: 1})
+	truth.births, guess.births = true, true
+	inputs := rand.New(rand.NewPCG(3, 3))
+	delay := rand.New(rand.NewPCG(4, 4))
+	one, two := rand.New(rand.NewPCG(5, 5)), rand.New(rand.NewPCG(5, 5))
+	var knownTruth, knownGuess []handles.Local
+	type late struct {
+		frame, due uint64
+		data       []byte
+	}
+	var waiting []late
+	state := map[uint64]string{}
+	for n := uint64(1); n <= uint64(frames); n++ {
+		data := []byte{byte(inputs.Uint32())}
+		require.NoError(t, truth.e.Input(0, n, data))
+		waiting = append(waiting, late{n, n + delay.Uint64N(12), data})
+		truth.outside(one, &knownTruth)
+		guess.outside(two, &knownGuess)
+		for i := 0; i < len(waiting); i++ {
+			if in := waiting[i]; in.due <= n {
+				require.NoError(t, guess.e.Input(0, in.frame, in.data))
+				waiting = slices.Delete(waiting, i, i+1)
+				i--
+			}
+		}
+		require.NoError(t, truth.e.Step())
+		require.NoError(t, guess.e.Step())
+		require.Equal(t, knownTruth, knownGuess)
+		for _, h := range knownGuess { // its own entity or nobody
+			_ = guess.r.Read(func(s *registry.Snapshot) error {
+				if o, err := registry.Peek[own](s, h); err == nil && o.Self != 0 {
+					require.Equal(t, h, o.Self)
+				}
+				return nil
+			})
+		}
+		_, state[n] = truth.living()
+		if len(waiting) == 0 || n%20 == 0 {
+			for _, in := range waiting {
+				require.NoError(t, guess.e.Input(0, in.frame, in.data))
+			}
+			waiting = nil
+			require.NoError(t, truth.e.Step())
+			require.NoError(t, guess.e.Step())
+			n++
+			_, want := truth.living()
+			_, got := guess.living()
+			require.Equal(t, want, got, "frame %d", n)
+			require.Equal(t, snapshotHash(t, truth), snapshotHash(t, guess), "frame %d", n)
+			require.NoError(t, guess.r.Verify())
+		}
+	}
+	require.NotZero(t, guess.e.Stats().Rollbacks)
+}
+
+// TestTheDepthOfTheRing is the case logic-18.
+func TestTheDepthOfTheRing(t *testing.T) {
+	w := newTheatre(t, logic.Config{Workers: 1})
+	states := map[uint64]string{}
+	step := func() {
+		require.NoError(t, w.e.Step())
+		_, states[w.e.FrameNumber()] = w.living()
+	}
+	for range 40 {
+		step()
+	}
+	unchanged := func() {
+		t.Helper()
+		hash := snapshotHash(t, w)
+		require.ErrorIs(t, w.e.Rollback(24), logic.ErrTooOld)
+		require.ErrorIs(t, w.e.Rollback(41), registry.ErrNotPublished)
+		require.ErrorIs(t, w.e.Input(0, 24, []byte{1}), logic.ErrTooOld)
+		require.NoError(t, w.e.Rollback(40), "the present")
+		require.Equal(t, hash, snapshotHash(t, w))
+		require.Zero(t, w.e.Stats().Rollbacks)
+	}
+	unchanged()
+	require.NoError(t, w.e.Rollback(30))
+	require.NoError(t, w.e.Rollback(25), "the oldest; of two requests the deeper one")
+	require.NoError(t, w.e.Rollback(28))
+	again := map[uint64]string{}
+	q, err := views.NewQuery[struct{ Own []own }](w.r)
+	require.NoError(t, err)
+	_, err = w.e.AddSystem(logic.Late, "look", func(f *logic.Frame) { again[f.FrameNumber()] = fmt.Sprint(q.Count(f)) })
+	require.NoError(t, err)
+	step()
+	require.EqualValues(t, 1, w.e.Stats().Rollbacks)
+	require.NoError(t, w.r.Verify())
+
+	other := newTheatre(t, logic.Config{Workers: 1})
+	for range 41 {
+		require.NoError(t, other.e.Step())
+	}
+	_, want := other.living()
+	require.Equal(t, want, states[41], "as if nothing had been")
+	require.Len(t, again, 1, "a system that was added later does not run in frames before")
+
+	r, err := registry.New(registry.Config{})
+	require.NoError(t, err)
+	e, err := logic.New(r, logic.Config{})
+	require.NoError(t, err)
+	require.NoError(t, e.Step())
+	require.NoError(t, e.Step())
+	require.ErrorIs(t, e.Rollback(1), logic.ErrTooOld, "without a ring")
+	require.NoError(t, e.Rollback(2))
+	require.NoError(t, e.Stop())
+	require.ErrorIs(t, w.e.Rollback(0), logic.ErrTooOld)
+}
+
+// TestASecondDeeperRollback goes back, and then further than the first time, and over what was spawned since.
+func TestASecondDeeperRollback(t *testing.T) {
+	w, other := newTheatre(t, logic.Config{Workers: 1}), newTheatre(t, logic.Config{Workers: 1})
+	for range 30 {
+		require.NoError(t, w.e.Step())
+		require.NoError(t, other.e.Step())
+	}
+	for i, depth := range []uint64{5, 12, 3, 15, 15} {
+		require.NoError(t, w.e.Rollback(w.e.FrameNumber()-depth), "%d", i)
+		require.NoError(t, w.e.Step())
+		require.NoError(t, other.e.Step())
+		require.NoError(t, w.r.Verify())
+		_, want := other.living()
+		_, got := w.living()
+		require.Equal(t, want, got, "%d", i)
+	}
+}
+
+// TestResetEndsTheHistory cannot go back over a Reset.
+func TestResetEndsTheHistory(t *testing.T) {
+	w := newTheatre(t, logic.Config{Workers: 1})
+	for range 20 {
+		require.NoError(t, w.e.Step())
+	}
+	require.NoError(t, w.e.Defer(func(win *registry.Window) error { return win.Reset() }))
+	require.NoError(t, w.e.Step())
+	require.NoError(t, w.r.Verify())
+	require.ErrorIs(t, w.e.Rollback(20), logic.ErrTooOld)
+	for range 6 {
+		require.NoError(t, w.e.Step())
+	}
+	require.ErrorIs(t, w.e.Rollback(20), logic.ErrTooOld)
+	require.NoError(t, w.e.Rollback(21), "the frame of the Reset")
+	require.NoError(t, w.e.Step())
+	require.NoError(t, w.r.Verify())
+}
+
+// TestTheForgottenField is the case snapshot-3: a system counts in a Cold field and lets the count into a Temporal
+// one. SyncTest stops in the first frame that used it, and names the component.
+func TestTheForgottenField(t *testing.T) {
+	r, err := registry.New(registry.Config{TemporalFrames: 8, Deterministic: true})
+	require.NoError(t, err)
+	temporal[spot](t, r)
+	type counter struct{ N int } // Cold: forgotten
+	type pawn struct {
+		Spot  spot
+		Count counter
+	}
+	pawns, err := registry.RegisterClass[pawn](r)
+	require.NoError(t, err)
+	e, err := logic.New(r, logic.Config{SyncTest: 3, Workers: 1})
+	require.NoError(t, err)
+	var h handles.Local
+	require.NoError(t, e.Defer(func(w *registry.Window) (err error) {
+		h, err = pawns.Spawn(w, pawn{})
+		return err
+	}))
+	_, err = e.AddSystem(logic.Physics, "count", func(f *logic.Frame) {
+		c, err := registry.Get[counter](f, h)
+		require.NoError(t, err)
+		c.N++
+		if f.FrameNumber() >= 10 {
+			require.NoError(t, registry.Set(f, h, spot{X: float64(c.N)}))
+		}
+	})
+	require.NoError(t, err)
+	for range 9 {
+		require.NoError(t, e.Step())
+	}
+	err = e.Step()
+	var desync *logic.DesyncError
+	require.ErrorAs(t, err, &desync)
+	require.EqualValues(t, 10, desync.Frame)
+	require.Contains(t, err.Error(), "spot")
+	require.Equal(t, h, desync.Difference.Entity)
+	require.ErrorIs(t, e.Step(), logic.ErrStopped)
+	require.NoError(t, e.Stop())
+}
+
+// TestSyncTestOfAWholeWorld finds nothing in the theatre.
+func TestSyncTestOfAWholeWorld(t *testing.T) {
+	for _, n := range []int{2, 7} {
+		w := newTheatre(t, logic.Config{Workers: 2, SyncTest: n})
+		rnd := rand.New(rand.NewPCG(6, 6))
+		var known []handles.Local
+		for range 150 {
+			w.outside(rnd, &known)
+			require.NoError(t, w.e.Step())
+		}
+		require.NoError(t, w.r.Verify())
+	}
+	r, err := registry.New(registry.Config{TemporalFrames: 8})
+	require.NoError(t, err)
+	_, err = logic.New(r, logic.Config{SyncTest: 4})
+	require.ErrorContains(t, err, "SyncTest")
+	r, err = registry.New(registry.Config{})
+	require.NoError(t, err)
+	_, err = logic.New(r, logic.Config{SyncTest: 1})
+	require.ErrorContains(t, err, "temporal ring")
 }

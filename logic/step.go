@@ -74,8 +74,9 @@ type stepper struct {
 	// burial is a frame later than that of others.
 	lateDeaths bool
 
-	ringed bool // there is a temporal ring
-	again  bool // frames of the past are simulated again
+	ringed bool   // there is a temporal ring
+	again  bool   // frames of the past are simulated again
+	runs   uint64 // how often that was begun; workers read it
 	past   []systemChanges
 	synced syncTest
 

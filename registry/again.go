@@ -12,10 +12,14 @@ import "github.com/airlock-ecs/airlock/handles"
 func (c *Core) UpdatesAgain() {
 	r := c.r
 	rs := &r.recorded
-	if !rs.on {
+	if !rs.on && rs.fed == nil {
 		return
 	}
-	if next := r.frame.Load() + 1; rs.again == nil || rs.again.frame != next || rs.went {
+	if rs.fed != nil {
+		if rs.again != rs.fed {
+			rs.again, rs.next = rs.fed, 0
+		}
+	} else if next := r.frame.Load() + 1; rs.again == nil || rs.again.frame != next || rs.went {
 		rs.again, rs.next, rs.went = &rs.list[next%uint64(len(rs.list))], 0, false
 	}
 	groups := rs.again.groups
@@ -23,6 +27,7 @@ func (c *Core) UpdatesAgain() {
 		switch rs.updating {
 		case updateNone:
 			rs.next++
+			r.beginWriting(c.hooks.Workers, c.hooks.Spread)
 			r.openWindow()
 		case updateWishes:
 			r.runWishes()
@@ -77,7 +82,7 @@ func (r *Registry) groupAgain() {
 		was := r.causeNow
 		r.setCause("")
 		for _, o := range rs.again.ops[g.from:g.to] {
-			r.dieAgain(o.h)
+			r.seenAgain(&o)
 		}
 		r.setCause(was)
 	case groupOps:
@@ -90,6 +95,14 @@ func (r *Registry) groupAgain() {
 		}); err != nil {
 			r.report(err)
 		}
+	}
+}
+
+// seenAgain is what others have done, as a window sees it.
+func (r *Registry) seenAgain(o *op) {
+	r.claimOuter(o.h) // if this is the first that is heard of it
+	if o.kind == opDestroyed {
+		r.dieAgain(o.h)
 	}
 }
 
@@ -126,7 +139,7 @@ func (r *Registry) dieAgain(h handles.Local) {
 func (r *Registry) opAgain(w *Window, rec *record, o *op) {
 	switch o.kind {
 	case opSpawn, opSpawnReserved:
-		r.spawnAgain(int(o.class), o.h)
+		r.spawnAgain(int(o.class), o.h, int(o.other))
 	case opDestroy:
 		_ = r.kill(o.h)
 	case opChange:
@@ -156,20 +169,33 @@ func (r *Registry) opAgain(w *Window, rec *record, o *op) {
 		r.wishes = append(r.wishes, rec.wishes[o.other])
 	case opWrite:
 		r.writeAgain(o)
+	case opReserve, opDestroyed:
+		r.seenAgain(o)
+	case opReset:
+		_ = w.Reset()
+	case opConfirmNet:
+		if r.recorded.fed != nil { // else they have not gone back
+			w.ConfirmNetRecyclesThrough(o.other)
+		}
+	case opBurnNet:
+		r.burnNets(o.other)
 	}
 }
 
-// spawnAgain gives h, which is reserved, its entity of a class, with cells of zero.
-func (r *Registry) spawnAgain(class int, h handles.Local) {
+// spawnAgain gives h, which is reserved or never was here, its entity of a class, with cells of zero. It is the
+// first of a batch of some, if they are more than one.
+func (r *Registry) spawnAgain(class int, h handles.Local, batch int) {
+	r.claimOuter(h)
 	a := r.archetypeOf(class, r.class(class).sig)
-	ch, slot, fresh := a.Take()
+	ch, slot, fresh := takeAgain(a, batch)
 	if ch == nil {
 		return
 	}
 	place := ch.Base() + slot
+	r.nameReserved(h)
 	if !r.locals.Spawned(h, place) {
 		w := r.locals.Word(h.Index())
-		if w.Generation() != h.Generation() || w.State() != handles.Dying || w.Place() != handles.NoPlace {
+		if !r.ringed() || w.Generation() != h.Generation() || w.State() != handles.Dying || w.Place() != handles.NoPlace {
 			a.Untake(ch, slot, fresh)
 			return
 		}

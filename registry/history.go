@@ -78,12 +78,19 @@ func (r *Registry) beginHistory() {
 	}
 	if h.marks == nil {
 		h.marks = make([]mark, 2*h.frames)
-		r.recorded.init(len(h.marks))
+	}
+	if r.frame.Load() == 0 {
+		h.oldest.Store(0)
 	}
 	h.on = true
 	r.store.Keep(true)
-	r.recorded.on = true
-	r.recorded.begin(r.frame.Load() + 1)
+	r.beginRecords()
+	if r.frame.Load() == 0 { // what there is before the first frame can be gone back to, too
+		r.closeFrame()
+		r.frames.nextShort = (r.store.Frame() + 1) % 3
+		r.frames.short[r.frames.nextShort].Store(wanted)
+		r.frames.of(r.store.Frame()).storage.Store(r.store.Frame())
+	}
 }
 
 // endHistory ends that, when there is no engine any more: whoever is dead stays dead. Owner only.
@@ -95,7 +102,7 @@ func (r *Registry) endHistory() {
 	r.processTo(len(r.dying), len(r.vacated), r.frame.Load())
 	r.hist.forgetDead(r)
 	r.barrier()
-	r.hist.on, r.recorded.on = false, false
+	r.hist.on, r.recorded.on = false, r.recorded.kept.Load()
 	r.locals.KeepFrom(nil)
 	r.store.Keep(false)
 }
@@ -200,7 +207,7 @@ func (c *Core) Kept(frame uint64) bool { return c.r.kept(frame) }
 
 func (r *Registry) kept(frame uint64) bool {
 	h := &r.hist
-	if !h.on || frame < h.oldestKept() || frame > h.present.Load() || frame == 0 {
+	if !h.on || frame < h.oldestKept() || frame > h.present.Load() {
 		return false
 	}
 	m := h.markOf(frame)

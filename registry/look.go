@@ -56,7 +56,16 @@ func (r *Registry) CosmeticClass(class int) bool {
 // Errors: ErrExpired; ErrNotPublished, with the archetype.
 // Concurrency: as the token; of a frame nobody may write what fn reads. Allocates: no, but for growth, and for more than
 // 8 calls at one time.
-func EachChunk(a Access, fn func(l *Look) bool) error {
+func EachChunk(a Access, fn func(l *Look) bool) error { return eachChunk(a, false, fn) }
+
+// EachTemporalChunk is EachChunk for the archetypes whose planes and entities follow the temporal ring: of these,
+// older frames have everything that is state.
+//
+// Errors: ErrExpired.
+// Concurrency: as EachChunk. Allocates: as EachChunk.
+func EachTemporalChunk(a Access, fn func(l *Look) bool) error { return eachChunk(a, true, fn) }
+
+func eachChunk(a Access, temporal bool, fn func(l *Look) bool) error {
 	r, inWindow, err := opened(a)
 	if err != nil && err != ErrReadOnly {
 		return err
@@ -64,7 +73,7 @@ func EachChunk(a Access, fn func(l *Look) bool) error {
 	s := published(a)
 	if s != nil {
 		r = s.r
-		if err := s.showsAll(); err != nil {
+		if err := s.showsAll(); err != nil && !temporal {
 			return err
 		}
 	}
@@ -72,13 +81,16 @@ func EachChunk(a Access, fn func(l *Look) bool) error {
 	defer l.giveBack()
 	if s != nil {
 		l.published = true
-		l.eachPublished(s, fn)
+		l.eachPublished(s, temporal, fn)
 		return nil
 	}
 	Iterate(a)
 	defer Finish(a)
 	l.begin(inWindow, a.tokenOf().work == nil)
 	for _, arch := range r.store.Archetypes() {
+		if temporal && !arch.Temporal() {
+			continue
+		}
 		for _, l.Chunk = range arch.Chunks() {
 			if !fn(l) {
 				return nil
@@ -99,10 +111,10 @@ func (s *Snapshot) showsAll() error {
 	return nil
 }
 
-func (l *Look) eachPublished(s *Snapshot, fn func(l *Look) bool) {
+func (l *Look) eachPublished(s *Snapshot, temporal bool, fn func(l *Look) bool) {
 	d := s.kept.dir
 	for i, a := range d.Archetypes() {
-		if !s.shows(a) {
+		if !s.shows(a) || temporal && !a.Temporal() {
 			continue
 		}
 		for _, ref := range d.Chunks(i) {
@@ -163,10 +175,8 @@ func (l *Look) giveBack() {
 	l.busy.Store(false)
 }
 
-// begin prepares for the write frame. Three things happen to inactive entities that no stamp
-// tells of: one that dies has no bit to clear, and its cell stays until it is reclaimed or its frame is published; one that
-// moves leaves a cell that is reclaimed when the callback commits; and one that was destroyed from outside is dead at
-// once. Active ones lose their bit, which is marked.
+// begin prepares for the write frame. No stamp tells of the death of an inactive entity: it has no bit to
+// clear, and its cell stays until it is reclaimed or its frame is published.
 //
 // In a part of a parallel loop nothing is settled: what its workers kill is known when they are joined.
 func (l *Look) begin(inWindow, settling bool) {
@@ -180,9 +190,6 @@ func (l *Look) begin(inWindow, settling bool) {
 		if g.how&wasActive == 0 {
 			l.doubt(g.place)
 		}
-	}
-	for _, v := range r.vacated {
-		l.doubt(v.ch.Base() + v.slot)
 	}
 	r.wishMu.Unlock()
 	if inWindow || r.late() {

@@ -106,6 +106,9 @@ func (r *Registry) unname(h handles.Local, n handles.Net) {
 	}
 	if n.Owner() == r.cfg.Owner {
 		r.nets.Unissue(n)
+		if r.rec != nil {
+			r.netBurns++
+		}
 	} else {
 		r.nets.Unbind(n)
 	}
@@ -143,9 +146,7 @@ func (w *Window) ConfirmLocalRecyclesThrough(frame uint64) int {
 // Panics: ErrExpired.
 // Concurrency: window holder. Allocates: no, but for the free list's growth.
 func (w *Window) ConfirmNetRecycles() int {
-	r := w.Registry()
-	r.commit()
-	return r.nets.Confirm()
+	return w.ConfirmNetRecyclesThrough(math.MaxUint64)
 }
 
 // ConfirmNetRecyclesThrough does so for the indices freed in frames up to and including
@@ -155,6 +156,9 @@ func (w *Window) ConfirmNetRecycles() int {
 // Concurrency: window holder. Allocates: no, but for the free list's growth.
 func (w *Window) ConfirmNetRecyclesThrough(frame uint64) int {
 	r := w.Registry()
+	if r.rec != nil {
+		r.rec.add(op{kind: opConfirmNet, other: frame})
+	}
 	r.commit()
 	return r.nets.ConfirmThrough(frame)
 }

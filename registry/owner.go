@@ -97,11 +97,17 @@ func (r *Registry) Update(fn func(*Window) error) error {
 // openWindow begins a window: subscriptions take effect, deaths from outside are seen.
 func (r *Registry) openWindow() {
 	r.admitObservers()
+	if r.recorded.fed != nil {
+		r.destroyedAgain()
+		r.drainOutside() // what systems destroy in the way of others: the record has it, too
+		return
+	}
 	if r.recorded.on && r.replaying() {
 		r.destroyedAgain()
 		return
 	}
 	r.drainOutside()
+	r.drainReserved()
 }
 
 // closeWindow ends it: everybody may see the counters.

@@ -146,24 +146,14 @@ func (r *Registry) publishFrame() {
 	if !f.begun {
 		return
 	}
-	f.begun = false
-	r.buryCells()
-	r.store.Close()
-	s := r.store.Frame()
 	now, present := r.frame.Load(), r.hist.present.Load()
 	if now > present { // and not a frame that is simulated again: what changes in it has changed after it
-		f.number(now, s)
+		f.number(now, r.store.Frame())
 		r.recorded.begin(now + 1)
 	}
-	r.noteLateWrites()
-	k := f.of(s) // nobody pins it: its buffers were chosen for that
-	k.frame.Store(now)
-	k.released.Store(0)
-	k.taken.Store(0)
-	k.at, k.dir, k.told = s, r.store.Directory(), false
-	k.places.Store(nil)
-	f.closed = true
-	r.markFrame(s)
+	f.begun = false
+	k := r.closeFrame()
+	s := k.at
 	shown := now >= present && r.showNewest(s) // readers need not see frames of the past once more
 	if !shown {
 		if now >= present {
@@ -178,6 +168,23 @@ func (r *Registry) publishFrame() {
 	if r.frame.Load()%lookEvery == 0 {
 		r.tellLongHeld()
 	}
+}
+
+// closeFrame closes the write frame and keeps it. Owner only, with no workers about.
+func (r *Registry) closeFrame() *kept {
+	r.buryCells()
+	r.store.Close()
+	r.noteLateWrites()
+	s := r.store.Frame()
+	k := r.frames.of(s) // nobody pins it: its buffers were chosen for that
+	k.frame.Store(r.frame.Load())
+	k.released.Store(0)
+	k.taken.Store(0)
+	k.at, k.dir, k.told = s, r.store.Directory(), false
+	k.places.Store(nil)
+	r.frames.closed = true
+	r.markFrame(s)
+	return k
 }
 
 // after is the first storage frame after s that has the buffer b, of as many as there are kept, and the

@@ -2,6 +2,7 @@ package registry
 
 import (
 	"reflect"
+	"sync/atomic"
 	"unsafe"
 
 	"github.com/airlock-ecs/airlock/archetype"
@@ -15,10 +16,11 @@ import (
 // A record is of a frame: the Updates before it, the deaths from outside that its window has seen, and the
 // operations of its window.
 
+// opKind says what a step is. Journals have these numbers, and those of groupKind: new ones go to the end.
 type opKind uint8
 
 const (
-	opSpawn         opKind = iota // h of class
+	opSpawn         opKind = iota // h of class; other: at the first of a batch, how many were wanted
 	opSpawnReserved               // h of class, reserved before
 	opDestroy                     // h
 	opDestroyed                   // h, from outside, seen by the window
@@ -32,6 +34,12 @@ const (
 	opConfirm                     // local names freed through frame other
 	opWish                        // other in wishes
 	opWrite                       // h: field of comp has the value other of its log
+	opReserve                     // h was reserved
+	opReset                       // Reset
+	opConfirmNet                  // net names freed through frame other
+	opBurnNet                     // other net names were issued and taken back
+
+	opKinds = iota
 )
 
 // op is a step of a record.
@@ -68,6 +76,7 @@ type record struct {
 	names  []string
 	wishes []wish
 	used   []cellUse
+	alien  error // what cannot be told as data: the first such thing
 }
 
 // cellUse says how far a record has used a log of values.
@@ -88,13 +97,16 @@ func (rec *record) reset(frame uint64) {
 // records are those of the frames that can be simulated again. Owner only.
 type records struct {
 	on    bool
-	list  []record // of frame n at n % len
-	open  *record  // of the frame in progress, or the next one
+	kept  atomic.Bool // for a journal, too: the owner stores, Reserve loads
+	list  []record    // of frame n at n % len
+	open  *record     // of the frame in progress, or the next one
 	cells map[archetype.FieldKey]*cellLog
 	now   recording
 
 	// Where doing again has come.
 	again    *record
+	made     *Record                // of NewRecord
+	fed      *record                // the next frame is done from it, though it never ran here; see Feed
 	next     int                    // of its groups
 	went     bool                   // the registry has gone back since
 	updating int                    // stage of the Update that is done again, see UpdatesAgain
@@ -102,6 +114,9 @@ type records struct {
 }
 
 func (rs *records) init(frames int) {
+	if rs.cells != nil {
+		return
+	}
 	rs.list = make([]record, frames)
 	rs.cells = map[archetype.FieldKey]*cellLog{}
 	rs.early = map[handles.Local]bool{}
@@ -117,6 +132,9 @@ func (rs *records) begin(frame uint64) {
 
 // replaying says whether frames that have run are run again.
 func (r *Registry) replaying() bool {
+	if r.recorded.fed != nil {
+		return true
+	}
 	f, present := r.frame.Load(), r.hist.present.Load()
 	return f < present || f == present && r.frames.begun
 }
@@ -130,13 +148,20 @@ func (r *Registry) note(kind groupKind) {
 }
 
 // recordDestroyed notes a death from outside that a window has seen.
-func (r *Registry) recordDestroyed(h handles.Local) {
+func (r *Registry) recordDestroyed(h handles.Local) { r.recordSeen(op{kind: opDestroyed, h: h}) }
+
+// recordSeen notes what a window has seen of others: at its opening, or in the middle of a callback, for Reset.
+func (r *Registry) recordSeen(o op) {
 	rs := &r.recorded
+	if r.rec != nil {
+		r.rec.add(o)
+		return
+	}
 	if !rs.on || r.replaying() {
 		return
 	}
 	rec := rs.open
-	rec.ops = append(rec.ops, op{kind: opDestroyed, h: h})
+	rec.ops = append(rec.ops, o)
 	if n := len(rec.groups); n > 0 && rec.groups[n-1].kind == groupDestroyed && rec.groups[n-1].to == len(rec.ops)-1 {
 		rec.groups[n-1].to++
 		return
@@ -264,7 +289,14 @@ func (k *recording) seal(r *Registry) {
 			}
 		}
 	}
+	if r.netBurns > 0 {
+		k.add(op{kind: opBurnNet, other: r.netBurns})
+		r.netBurns = 0
+	}
 	for _, w := range r.wishes[r.wishedBefore:] {
+		if k.rec.alien == nil {
+			k.rec.alien = errWish
+		}
 		k.rec.wishes = append(k.rec.wishes, w)
 		k.add(op{kind: opWish, other: uint64(len(k.rec.wishes) - 1)})
 	}

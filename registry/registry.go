@@ -27,22 +27,24 @@ type Registry struct {
 	frame atomic.Uint64 // stored by the owner, loaded by any goroutine
 
 	// Any goroutine, by atomics.
-	locals    *handles.Locals // the inner space; what the words say goes for both
-	outer     *handles.Locals // the outer one, see spaces.go
-	globals   *handles.Globals
-	nets      *handles.Nets
-	records   *handles.LazyWords // by local index: its record index; 0 when that is the same and not parted
-	netOf     *handles.LazyWords // by local index: its net handle
-	nextDead  *handles.LazyWords // by local index: the next one in the outside list
-	outside   atomic.Uint64      // head of the list of deaths from outside, a local index
-	killed    atomic.Int64       // length of that list, for statistics
-	netDeaths atomic.Uint64      // deaths with a net handle, stored by the owner when they cannot be undone any more
-	room      atomic.Int64       // entities that may still be born, less what the owner holds in stash
-	frames    frames
-	snapshots atomic.Pointer[snapshotBlock]
-	lodgers   sync.Map // what packages above keep with the registry, see Lodger
-	board     statBoard
-	obits     obituaries
+	locals       *handles.Locals // the inner space; what the words say goes for both
+	outer        *handles.Locals // the outer one, see spaces.go
+	globals      *handles.Globals
+	nets         *handles.Nets
+	records      *handles.LazyWords // by local index: its record index; 0 when that is the same and not parted
+	netOf        *handles.LazyWords // by local index: its net handle
+	nextDead     *handles.LazyWords // by local index: the next one in the outside list
+	nextReserved *handles.LazyWords // by local index: the next one in the list of reservations
+	reserved     atomic.Uint64      // head of that list, a local index; see pushReserved
+	outside      atomic.Uint64      // head of the list of deaths from outside, a local index
+	killed       atomic.Int64       // length of that list, for statistics
+	netDeaths    atomic.Uint64      // deaths with a net handle, stored by the owner when they cannot be undone any more
+	room         atomic.Int64       // entities that may still be born, less what the owner holds in stash
+	frames       frames
+	snapshots    atomic.Pointer[snapshotBlock]
+	lodgers      sync.Map // what packages above keep with the registry, see Lodger
+	board        statBoard
+	obits        obituaries
 
 	// Ownership.
 	owner   chan struct{} // one place: who puts a value in owns the registry
@@ -86,6 +88,7 @@ type Registry struct {
 	undo        []undoOp
 	undoFrom    int             // where the present callback's steps begin
 	burned      []handles.Local // inner handles whose birth the callback that fails has taken back
+	netBurns    uint64          // net names that the callback which is recorded has issued and that were taken back
 	rec         *recording      // of the callback from outside that runs; nil while nothing is recorded
 	recorded    records
 	undoHandles []handles.Local
@@ -165,6 +168,7 @@ func build(c Config, generationBits uint8) *Registry {
 	}
 	r.globals = handles.NewGlobals(limit, generationBits)
 	r.records, r.netOf, r.nextDead = handles.NewLazyWords(limit), handles.NewLazyWords(limit), handles.NewLazyWords(limit)
+	r.nextReserved = handles.NewLazyWords(limit)
 	r.room.Store(int64(c.MaxEntities))
 	r.initHistory()
 	r.initFrames()

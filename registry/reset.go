@@ -16,6 +16,10 @@ func (w *Window) Reset() error {
 	}
 	r.commit()
 	r.drainOutside()
+	r.drainReserved()
+	if r.rec != nil {
+		r.rec.add(op{kind: opReset})
+	}
 	r.eachIndex(func(i uint32) {
 		if s := r.locals.Word(i).State(); s == handles.Alive || s == handles.Reserved {
 			r.killOne(handles.NewLocal(i, r.locals.Word(i).Generation()))

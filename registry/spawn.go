@@ -344,7 +344,8 @@ func (r *Registry) fillAndShow(ch *archetype.Chunk, slot uint32, first, n int, f
 // birthRun is birth for some neighbouring slots, as many as there are, up to len(out), but
 // leaves it to the caller to show them. None says that there are no more indices. Owner only.
 func (r *Registry) birthRun(a *archetype.Archetype, out []handles.Local) (*archetype.Chunk, uint32, int) {
-	ch, slot, count, fresh := a.TakeRun(len(out))
+	wanted := len(out)
+	ch, slot, count, fresh := a.TakeRun(wanted)
 	if ch == nil {
 		return nil, 0, 0
 	}
@@ -368,9 +369,11 @@ func (r *Registry) birthRun(a *archetype.Archetype, out []handles.Local) (*arche
 	}
 	out = out[:born]
 	if r.rec != nil {
+		first := len(r.rec.rec.ops)
 		for _, h := range out {
 			r.rec.spawned(h, a.Class())
 		}
+		r.rec.rec.ops[first].other = uint64(wanted)
 	}
 	r.logBirth(out[0], fresh)
 	r.undoHandles = append(r.undoHandles, out[1:]...)
@@ -397,6 +400,9 @@ func (r *Registry) Reserve() (handles.Local, error) {
 	if !ok {
 		r.room.Add(1)
 		return 0, ErrExhausted
+	}
+	if r.recorded.kept.Load() {
+		r.pushReserved(h.Index())
 	}
 	return h, nil
 }

@@ -2,6 +2,7 @@ package snapshot
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"math"
 	"math/bits"
@@ -63,8 +64,19 @@ func withBits(v any) string {
 //
 // Panics: registry.ErrExpired; registry.ErrNotPublished, as Hash answers it.
 // Concurrency: as the tokens; of a frame nobody may write meanwhile. Allocates: yes, some bytes for every entity.
-func Diff(a, b registry.Access) (Difference, bool) {
-	left, right := mustImage(a), mustImage(b)
+func Diff(a, b registry.Access) (Difference, bool) { return diff(a, b, registry.EachChunk) }
+
+// DiffTemporal is Diff for the archetypes with a Temporal component: the part that a registry with a temporal
+// ring still has of an older frame.
+//
+// Panics: registry.ErrExpired.
+// Concurrency: as Diff. Allocates: as Diff.
+func DiffTemporal(a, b registry.Access) (Difference, bool) {
+	return diff(a, b, registry.EachTemporalChunk)
+}
+
+func diff(a, b registry.Access, each func(registry.Access, func(*registry.Look) bool) error) (Difference, bool) {
+	left, right := mustImage(a, each), mustImage(b, each)
 	for i, k := 0, 0; i < len(left.archetypes) || k < len(right.archetypes); {
 		var l, r archetypeImage
 		order := 0
@@ -91,8 +103,8 @@ func Diff(a, b registry.Access) (Difference, bool) {
 	return Difference{}, false
 }
 
-func mustImage(a registry.Access) *image {
-	m, err := imageOf(a)
+func mustImage(a registry.Access, each func(registry.Access, func(*registry.Look) bool) error) *image {
+	m, err := imageOf(a, each)
 	if err != nil {
 		panic(err)
 	}
@@ -151,7 +163,7 @@ func blockOf(a registry.Access, p *plan, number int, record []byte) (b block) {
 		panic(err)
 	}
 	h := hasherOf(r)
-	if err := registry.EachChunk(a, func(l *registry.Look) bool {
+	find := func(l *registry.Look) bool {
 		if h.planOf(l.Chunk.Archetype()) != p {
 			return true
 		}
@@ -165,7 +177,12 @@ func blockOf(a registry.Access, p *plan, number int, record []byte) (b block) {
 			}
 		}
 		return true
-	}); err != nil {
+	}
+	err = registry.EachChunk(a, find)
+	if errors.Is(err, registry.ErrNotPublished) { // an older frame: what is looked for is among what is left
+		err = registry.EachTemporalChunk(a, find)
+	}
+	if err != nil {
 		panic(err)
 	}
 	return b

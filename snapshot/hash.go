@@ -544,13 +544,13 @@ func (m *image) add(p *plan, records []byte) {
 
 // imageOf takes the image of what a token shows, its archetypes in canonical order, without those in
 // which nobody exists.
-func imageOf(a registry.Access) (*image, error) {
+func imageOf(a registry.Access, each func(registry.Access, func(*registry.Look) bool) error) (*image, error) {
 	r, _, err := registry.Source(a)
 	if err != nil {
 		return nil, err
 	}
 	w, m := hasherOf(r).fresh(), &image{}
-	if err := registry.EachChunk(a, func(l *registry.Look) bool {
+	if err := each(a, func(l *registry.Look) bool {
 		w.visit(l, m)
 		return true
 	}); err != nil {

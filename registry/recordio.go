@@ -1,0 +1,413 @@
+package registry
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+	"unsafe"
+
+	"github.com/airlock-ecs/airlock/archetype"
+	"github.com/airlock-ecs/airlock/handles"
+)
+
+// A record as data, for packages above: a journal writes down those of the frames that have ended, and a replay
+// has frames done from what was written. Where history asks for a frame that has run here, the record of a
+// replay is the first that the registry hears of it: outside handles are claimed by name, whatever happened
+// to their indices in callbacks that failed and left nothing behind.
+
+// errWish refuses a record for a journal: what parts of a loop in a window put off may be a closure.
+var errWish = errors.New("registry: a callback from outside has put structure off to the next window (SpawnLater, AddLater, RemoveLater or Defer in a parallel loop): a journal has no words for that")
+
+// beginRecords has records kept from now on, if they are not.
+func (r *Registry) beginRecords() {
+	rs := &r.recorded
+	rs.init(int(max(2*r.hist.frames, 2)))
+	if !rs.on {
+		rs.on = true
+		rs.begin(r.frame.Load() + 1)
+	}
+}
+
+// KeepRecords has what comes from outside recorded from here on, for RecordOf, with a temporal ring and without. What
+// is now cannot be gone back over.
+//
+// Errors: ErrDeterministic without Config.Deterministic: there a death from outside has no place among the
+// operations, and compaction moves what it likes.
+// Concurrency: Logic only, between frames. Allocates: yes.
+func (c *Core) KeepRecords() error {
+	r := c.r
+	if !r.cfg.Deterministic {
+		return fmt.Errorf("registry: records that can be done again need Config.Deterministic: %w", ErrDeterministic)
+	}
+	r.barrier()
+	r.beginHistory()
+	r.recorded.on = false // what was recorded is part of what is
+	r.beginRecords()
+	r.recorded.kept.Store(true)
+	return nil
+}
+
+// DropRecords ends that; what going back needs is recorded still.
+//
+// Concurrency: Logic only, between frames. Allocates: no.
+func (c *Core) DropRecords() {
+	rs := &c.r.recorded
+	rs.kept.Store(false)
+	rs.on = c.r.hist.on
+	c.r.forgetReserved()
+}
+
+// Untouched says whether nothing has ever happened here: no frame, no handle, nothing put off.
+//
+// Concurrency: Logic only, between frames. Allocates: no.
+func (c *Core) Untouched() bool {
+	r := c.r
+	return r.frame.Load() == 0 && r.locals.Lives() == 0 && r.outer.Lives() == 0 && r.nets.Deaths() == 0 && r.nets.Stats().Issued == 0 &&
+		len(r.wishes) == 0 && len(r.store.Archetypes()) == 0
+}
+
+// StepKind says what a step of a record is. The numbers are those of a journal.
+type StepKind uint8
+
+// The first kinds begin and end stretches of steps; the others are what happens in them.
+const (
+	StepUpdate    StepKind = iota // an Update begins, before the frame
+	StepUpdateEnd                 // and ends
+	StepSeen                      // what others have done, as a window sees it when it opens: Reserve and Destroyed
+	StepCallback                  // a callback from outside: anything but those two stretches
+
+	stepOps // an opKind and this are a StepKind
+
+	StepSpawn         = stepOps + StepKind(opSpawn)         // Entity of Class; Other: at the first of a batch, how many were wanted
+	StepSpawnReserved = stepOps + StepKind(opSpawnReserved) // Entity of Class
+	StepDestroy       = stepOps + StepKind(opDestroy)       // Entity
+	StepDestroyed     = stepOps + StepKind(opDestroyed)     // Entity, from outside
+	StepChange        = stepOps + StepKind(opChange)        // Entity gets (Flag) or loses Component
+	StepActive        = stepOps + StepKind(opActive)        // Entity becomes active (Flag) or not
+	StepParent        = stepOps + StepKind(opParent)        // Entity below Other
+	StepAssign        = stepOps + StepKind(opAssign)        // Entity gets a net name: it was Other
+	StepBind          = stepOps + StepKind(opBind)          // Entity gets the net name Other of another owner
+	StepNamed         = stepOps + StepKind(opNamed)         // the cause is Name
+	StepProcess       = stepOps + StepKind(opProcess)       // ProcessDeferredDestructions
+	StepConfirm       = stepOps + StepKind(opConfirm)       // local names freed through frame Other
+	stepWish          = stepOps + StepKind(opWish)
+	StepWrite         = stepOps + StepKind(opWrite)      // Field of Component of Entity gets a value
+	StepReserve       = stepOps + StepKind(opReserve)    // Entity was reserved
+	StepReset         = stepOps + StepKind(opReset)      // Reset
+	StepConfirmNet    = stepOps + StepKind(opConfirmNet) // net names freed through frame Other
+	StepBurnNet       = stepOps + StepKind(opBurnNet)    // Other net names were issued and taken back
+
+	StepKinds = stepOps + opKinds
+)
+
+// Step is one step of a record.
+type Step struct {
+	Kind      StepKind
+	Flag      bool
+	Entity    handles.Local
+	Other     uint64
+	Class     int // by number
+	Component archetype.ComponentID
+	Field     int // of Component
+	Name      string
+
+	// The value of a StepWrite, in the memory of the record. Bytes are those of a field without pointers, else nil.
+	Value reflect.Value
+	Bytes []byte
+}
+
+// Record is what came from outside before a frame and in its window. It belongs to the owner of the registry.
+type Record struct {
+	r    *Registry
+	rec  *record
+	step Step
+}
+
+// RecordOf gives the record of the frame that has ended last, while records are kept. It is good until the next
+// one has ended, and changes nothing.
+//
+// Errors: ErrTooOld for another frame; what was done in it and no record can hold.
+// Concurrency: Logic only, between frames. Allocates: the Record.
+func (c *Core) RecordOf(frame uint64) (*Record, error) {
+	r := c.r
+	rs := &r.recorded
+	if !rs.on || frame == 0 || frame != max(r.frame.Load(), r.hist.present.Load()) {
+		return nil, ErrTooOld
+	}
+	rec := &rs.list[frame%uint64(len(rs.list))]
+	if rec.frame != frame {
+		return nil, ErrTooOld
+	}
+	if rec.alien != nil {
+		return nil, rec.alien
+	}
+	return &Record{r: r, rec: rec}, nil
+}
+
+// Frame is the number of the frame.
+//
+// Concurrency: as the Record. Allocates: no.
+func (v *Record) Frame() uint64 { return v.rec.frame }
+
+// Each calls fn with every step, in order, until it fails. The Step and what it refers to are only lent.
+//
+// Errors: that of fn.
+// Concurrency: as the Record. Allocates: no.
+func (v *Record) Each(fn func(*Step) error) error {
+	for _, g := range v.rec.groups {
+		v.step = Step{Kind: StepKind(g.kind)}
+		if err := fn(&v.step); err != nil {
+			return err
+		}
+		for i := g.from; i < g.to; i++ {
+			v.show(&v.rec.ops[i])
+			if err := fn(&v.step); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// show makes an op a Step.
+func (v *Record) show(o *op) {
+	v.step = Step{
+		Kind: stepOps + StepKind(o.kind), Flag: o.flag, Entity: o.h, Other: o.other, Class: int(o.class),
+		Component: o.comp, Field: int(o.field),
+	}
+	switch o.kind {
+	case opNamed:
+		v.step.Name, v.step.Other = v.rec.names[o.other], 0
+	case opWrite:
+		comp, _ := v.r.schema.ByID(o.comp)
+		v.place(&v.step, &comp.Fields[o.field], o.other)
+		v.step.Other = 0
+	}
+}
+
+// place gives a step the memory of its value. Sound: the log has values of the field's type, where the collector
+// sees them, and the slice is as long as one of them.
+func (v *Record) place(s *Step, f *archetype.Field, at uint64) {
+	p := v.r.recorded.log(f).at(at)
+	s.Value = reflect.NewAt(f.Type, p).Elem()
+	if !f.Pointers {
+		s.Bytes = unsafe.Slice((*byte)(p), f.Size)
+	}
+}
+
+// NewRecord makes an empty record of the frame that comes next, to be filled with Add. There is one at a time:
+// the values of the record before are forgotten.
+//
+// Concurrency: Logic only, between frames. Allocates: yes, the first time.
+func (c *Core) NewRecord() *Record {
+	rs := &c.r.recorded
+	rs.init(int(max(2*c.r.hist.frames, 2)))
+	if rs.made == nil {
+		rs.made = &Record{r: c.r, rec: &record{}}
+	}
+	rs.made.rec.reset(c.r.frame.Load() + 1)
+	return rs.made
+}
+
+// Add appends a step. For a StepWrite it fills in where the value is to be put: Value, and Bytes if the field has
+// no pointers; until then it is zero.
+//
+// Errors: a step that no record of this registry has. What the step names may well be gone: then it is left out
+// when it is done.
+// Concurrency: as the Record. Allocates: for growth.
+func (v *Record) Add(s *Step) error {
+	rec, kind := v.rec, groupKind(s.Kind)
+	if s.Kind < stepOps {
+		if err := v.begins(kind); err != nil {
+			return err
+		}
+		rec.groups = append(rec.groups, group{kind, len(rec.ops), len(rec.ops)})
+		return nil
+	}
+	if err := v.check(s); err != nil {
+		return err
+	}
+	o := op{h: s.Entity, other: s.Other, class: int32(s.Class), comp: s.Component, field: int16(s.Field), kind: opKind(s.Kind - stepOps), flag: s.Flag}
+	switch s.Kind {
+	case StepNamed:
+		rec.names = append(rec.names, s.Name)
+		o.other = uint64(len(rec.names) - 1)
+	case StepWrite:
+		comp, _ := v.r.schema.ByID(s.Component)
+		f := &comp.Fields[s.Field]
+		log := v.r.recorded.log(f)
+		at, p := log.add()
+		reflect.NewAt(f.Type, p).Elem().SetZero()
+		rec.use(log, at+1)
+		o.other = at
+		v.place(s, f, at)
+	}
+	rec.ops = append(rec.ops, o)
+	rec.groups[len(rec.groups)-1].to++
+	return nil
+}
+
+// begins says whether a stretch of a kind may begin here.
+func (v *Record) begins(kind groupKind) error {
+	last, update := groupKind(groupUpdateEnd), false
+	for _, g := range v.rec.groups {
+		if last = g.kind; last == groupUpdate || last == groupUpdateEnd {
+			update = last == groupUpdate
+		}
+	}
+	framed := len(v.rec.groups) > 0 && last != groupUpdateEnd && !update // behind the Updates
+	switch {
+	case kind == groupUpdate && !update && !framed,
+		kind == groupUpdateEnd && update,
+		kind == groupDestroyed && (last == groupUpdate || last == groupUpdateEnd && !update),
+		kind == groupOps:
+		return nil
+	}
+	return fmt.Errorf("registry: a record of frame %d has a stretch of kind %d behind one of kind %d", v.rec.frame, kind, last)
+}
+
+// check says what is wrong with a step.
+func (v *Record) check(s *Step) error {
+	r, n := v.r, len(v.rec.groups)
+	if s.Kind >= StepKinds || s.Kind == stepWish {
+		return fmt.Errorf("registry: a record has no step of kind %d", s.Kind)
+	}
+	seen := s.Kind == StepReserve || s.Kind == StepDestroyed
+	if n == 0 || v.rec.groups[n-1].kind != groupOps && (v.rec.groups[n-1].kind != groupDestroyed || !seen) {
+		return fmt.Errorf("registry: step of kind %d outside a callback", s.Kind)
+	}
+	if uint64(s.Entity.Index()) > r.mostIndex() || s.Kind == StepParent && uint64(handles.Local(s.Other).Index()) > r.mostIndex() {
+		return fmt.Errorf("registry: step of kind %d of %v, which is beyond the last index %d", s.Kind, s.Entity, r.mostIndex())
+	}
+	switch s.Kind {
+	case StepSpawn, StepSpawnReserved:
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		if s.Class < 0 || s.Class >= len(r.classes) {
+			return fmt.Errorf("registry: step of kind %d of class %d", s.Kind, s.Class)
+		}
+		if s.Other > uint64(r.cfg.MaxEntities) {
+			return fmt.Errorf("registry: a batch of %d entities", s.Other)
+		}
+	case StepChange, StepWrite:
+		comp, ok := r.schema.ByID(s.Component)
+		if !ok || s.Kind == StepWrite && (s.Field < 0 || s.Field >= len(comp.Fields)) {
+			return fmt.Errorf("registry: step of kind %d of component %d, field %d", s.Kind, s.Component, s.Field)
+		}
+	case StepBurnNet:
+		if s.Other > handles.MaxNetIndex {
+			return fmt.Errorf("registry: %d net names were taken back in a callback", s.Other)
+		}
+	}
+	return nil
+}
+
+// mostIndex is the highest local index there can be.
+func (r *Registry) mostIndex() uint64 { return 2 * uint64(2*r.cfg.MaxEntities+indexSlack) }
+
+// Feed has the frame that comes next done from a record that NewRecord gave, Updates and all, whether it has ever run
+// here or not: UpdatesAgain, then the frame with OpsAgain. nil ends that.
+//
+// Errors: ErrDeterministic without Config.Deterministic; ErrTooOld for a record of another frame.
+// Concurrency: Logic only, between frames. Allocates: yes, the first time.
+func (c *Core) Feed(v *Record) error {
+	r := c.r
+	rs := &r.recorded
+	rs.fed, rs.again = nil, nil
+	if v == nil {
+		return nil
+	}
+	if !r.cfg.Deterministic {
+		return fmt.Errorf("registry: a record is done in a registry with Config.Deterministic: %w", ErrDeterministic)
+	}
+	if v.r != r || v.rec.frame != r.frame.Load()+1 {
+		return ErrTooOld
+	}
+	r.beginHistory()
+	rs.fed = v.rec
+	return nil
+}
+
+// Reservations, while records are kept for a journal, are listed as deaths from outside are, and seen by the next
+// window: so a replay knows the names that nobody has been given yet.
+
+func (r *Registry) pushReserved(index uint32) {
+	next := r.nextReserved.Ensure(index)
+	for {
+		head := r.reserved.Load()
+		next.Store(head)
+		if r.reserved.CompareAndSwap(head, uint64(index)) {
+			return
+		}
+	}
+}
+
+// drainReserved records them. It comes after the deaths were seen: whoever is in that list was in this one before, so that
+// nobody is in this one twice. Of those who are dead their deaths tell. Owner only.
+func (r *Registry) drainReserved() {
+	if r.reserved.Load() == 0 {
+		return
+	}
+	first := uint32(0)
+	for i := uint32(r.reserved.Swap(0)); i != 0; { // turn the stack round
+		link := r.nextReserved.At(i)
+		next := uint32(link.Load())
+		link.Store(uint64(first))
+		first, i = i, next
+	}
+	for i := first; i != 0; i = uint32(r.nextReserved.Get(i)) {
+		if w := r.locals.Word(i); w.State() == handles.Reserved || w.State() == handles.Alive {
+			r.recordSeen(op{kind: opReserve, h: handles.NewLocal(i, w.Generation())})
+		}
+	}
+}
+
+func (r *Registry) forgetReserved() { r.reserved.Store(0) }
+
+// claimOuter has an outer handle reserved that was never issued here.
+func (r *Registry) claimOuter(h handles.Local) {
+	if h.Index() < r.outerFirst || r.locals.Word(h.Index()).Generation() >= h.Generation() {
+		return
+	}
+	if r.outer.Claim(h, handles.Reserved, handles.NoPlace) {
+		r.takeBackRoom()
+	}
+}
+
+// nameReserved gives the entity that h is about to get its record, as SpawnReserved does.
+func (r *Registry) nameReserved(h handles.Local) {
+	if r.locals.Status(h) == handles.NotSpawned {
+		r.nameRecord(h.Index())
+	}
+}
+
+// takeAgain takes a slot for the first of a batch, or for a single one: the first chunk of an archetype is larger if
+// a batch wants it.
+func takeAgain(a *archetype.Archetype, batch int) (*archetype.Chunk, uint32, bool) {
+	if batch < 2 || len(a.Chunks()) > 0 {
+		return a.Take()
+	}
+	ch, slot, n, fresh := a.TakeRun(batch)
+	for ; n > 1; n-- {
+		a.Untake(ch, slot+n-1, fresh)
+	}
+	return ch, slot, fresh
+}
+
+// burnNets issues and takes back as many net names as a callback did that left nothing else behind.
+func (r *Registry) burnNets(n uint64) {
+	if r.recorded.fed == nil {
+		return // they have not gone back
+	}
+	var names []handles.Net
+	for range n {
+		name, ok := r.nets.Issue(1)
+		if !ok {
+			break
+		}
+		names = append(names, name)
+	}
+	for i := len(names) - 1; i >= 0; i-- {
+		r.nets.Unissue(names[i])
+	}
+}
