@@ -9,21 +9,31 @@ import (
 )
 
 // The README begins with a program, and this is what keeps it true: it is example_test.go, byte
-// for byte, which go test compiles, runs and compares with its output.
+// for byte, which go test compiles, runs and compares with its output. The next one, which reads
+// published frames, is example_read_test.go.
 func TestTheReadmeShowsTheExample(t *testing.T) {
 	example, err := os.ReadFile("example_test.go")
 	require.NoError(t, err)
-	require.Equal(t, string(example), firstGoBlock(t, "README.md"), "copy example_test.go into the first block of README.md")
+	blocks := goBlocks(t, "README.md")
+	require.Equal(t, string(example), blocks[0], "copy example_test.go into the first block of README.md")
 	require.Less(t, strings.Count(string(example), "\n"), 60, "the first program a reader sees fits a screen")
+	example, err = os.ReadFile("example_read_test.go")
+	require.NoError(t, err)
+	require.Equal(t, string(example), blocks[1], "copy example_read_test.go into the second block of README.md")
 }
 
-// firstGoBlock returns the lines between the first fence of Go code in a Markdown file and its end.
-func firstGoBlock(t *testing.T, name string) string {
+// goBlocks returns what stands between the fences of Go code in a Markdown file: at least two blocks.
+func goBlocks(t *testing.T, name string) (blocks []string) {
 	text, err := os.ReadFile(name)
 	require.NoError(t, err)
-	_, rest, found := strings.Cut(string(text), "```go\n")
-	require.True(t, found, "%s has no Go code", name)
-	block, _, found := strings.Cut(rest, "```\n")
-	require.True(t, found, "%s: the first block of Go code has no end", name)
-	return block
+	for rest := string(text); ; {
+		_, after, found := strings.Cut(rest, "```go\n")
+		if !found {
+			require.GreaterOrEqual(t, len(blocks), 2, "%s has less Go code than that", name)
+			return blocks
+		}
+		block, next, found := strings.Cut(after, "```\n")
+		require.True(t, found, "%s: a block of Go code has no end", name)
+		blocks, rest = append(blocks, block), next
+	}
 }

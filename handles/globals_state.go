@@ -78,8 +78,23 @@ func (g *Globals) Restore(s GlobalsState) error {
 		if g.fresh == uint64(run.First) {
 			g.fresh += uint64(run.Count)
 		}
-		for i := range run.Count {
-			g.restore(run.First+i, run.Use)
+		g.used.addRun(run.First, run.Count)
+		if run.Use != GlobalFirst && run.Use != GlobalBurned {
+			g.settled.addRun(run.First, run.Count)
+		}
+		switch run.Use {
+		case GlobalFirst, GlobalAgain:
+			g.issued += int(run.Count)
+		case GlobalRetired:
+			g.retired += int(run.Count)
+		default:
+			for i := range run.Count {
+				if run.Use == GlobalFree {
+					g.free.Add(run.First + i)
+				} else {
+					g.burned.Add(run.First + i)
+				}
+			}
 		}
 	}
 	for _, e := range s.Ended {
@@ -88,21 +103,18 @@ func (g *Globals) Restore(s GlobalsState) error {
 	return nil
 }
 
-// restore makes an index what it was.
-func (g *Globals) restore(index uint32, use uint8) {
-	g.used.add(index)
-	if use != GlobalFirst && use != GlobalBurned {
-		g.settled.add(index)
+// addRun adds neighbouring indices, none of which is in the set.
+func (s *indexSet) addRun(first, n uint32) {
+	for ; n > 0 && first%64 != 0; first, n = first+1, n-1 {
+		s.add(first)
 	}
-	switch use {
-	case GlobalFirst, GlobalAgain:
-		g.issued++
-	case GlobalFree:
-		g.free.Add(index)
-	case GlobalBurned:
-		g.burned.Add(index)
-	case GlobalRetired:
-		g.retired++
+	for ; n >= 64; first, n = first+64, n-64 {
+		s.add(first) // makes the page
+		s.pages[first>>pageBits][first%pageSize/64] = ^uint64(0)
+		s.count += 63
+	}
+	for ; n > 0; first, n = first+1, n-1 {
+		s.add(first)
 	}
 }
 

@@ -21,10 +21,19 @@ type LocalsState struct {
 // State is the state of the space.
 //
 // Concurrency: the owner only, while nobody else is inside; never waits. Allocates: the state.
-func (l *Locals) State() LocalsState {
+func (l *Locals) State() LocalsState { return l.StateIn(nil) }
+
+// StateIn is State, with its Words in the memory of a slice if that is large enough.
+//
+// Concurrency: as State. Allocates: as State, but for what fits.
+func (l *Locals) StateIn(words []uint64) LocalsState {
 	s := LocalsState{First: uint32(l.firstIndex), Retired: uint64(l.counts.retired), Over: l.over.Load()}
 	if highest := uint64(l.Highest()); highest >= l.firstIndex {
-		s.Words = make([]uint64, highest-l.firstIndex+1)
+		n := highest - l.firstIndex + 1
+		if uint64(cap(words)) < n {
+			words = make([]uint64, n)
+		}
+		s.Words = words[:n]
 		for i := range s.Words {
 			s.Words[i] = l.words.Get(s.First + uint32(i))
 		}

@@ -40,3 +40,8 @@ func (n *Nets) Check(s NetsState) error {
 	}
 	return n.checkState(s)
 }
+
+// Stretch is the lowest and the highest index of the space.
+//
+// Concurrency: any goroutine; never waits. Allocates: no.
+func (l *Locals) Stretch() (first, last uint32) { return uint32(l.firstIndex), uint32(l.limit) }

@@ -174,6 +174,7 @@ func (c *script) compacted(error)                {}
 func (c *script) goBack() (uint64, bool)         { return 0, false }
 func (c *script) wentBack(error)                 {}
 func (c *script) desynced(error)                 {}
+func (c *script) journal()                       {}
 func (c *script) inputs(uint64) []registry.Input { return nil }
 func (c *script) failed(err error)               { c.say("failed: " + err.Error()) }
 

@@ -198,6 +198,7 @@ func (e *Engine) windUp() {
 // conclude gives the registry back. Everything is answered by now.
 func (e *Engine) conclude() {
 	e.core.Detach()
+	e.rewinder.forget()
 	e.mu.Lock()
 	e.mode = modeEnded
 	e.mu.Unlock()
@@ -267,4 +268,5 @@ func (e *Engine) finish() {
 		e.unheard = 0
 		e.report(fmt.Errorf("logic: %d deferred operations did not run: %w", n, ErrStopped))
 	}
+	e.closeJournal()
 }

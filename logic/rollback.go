@@ -149,6 +149,15 @@ func (e *frameShell) goBack() (uint64, bool) {
 	return w.frame, true
 }
 
+// forget lets go of the frame that was asked for.
+func (w *rewinder) forget() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.pin.Release()
+	w.asked, w.pin = false, nil
+	w.any.Store(false)
+}
+
 // wentBack counts a rollback, or reports why there is none.
 func (e *frameShell) wentBack(err error) {
 	e.rewinder.old.Release()

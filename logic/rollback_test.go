@@ -1,6 +1,7 @@
 package logic_test
 
 import (
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -60,7 +61,12 @@ func newTheatre(t testing.TB, c logic.Config) *theatre {
 	require.NoError(t, err)
 	w.drones, err = registry.RegisterClass[drone](r, registry.SlotsPerChunk(64))
 	require.NoError(t, err)
-	c.OnError = func(err error) { t.Errorf("frame %d: %v", w.e.FrameNumber(), err) }
+	c.OnError = func(err error) {
+		// A wish about somebody whom others have destroyed; an operation that came too late.
+		if !errors.Is(err, registry.ErrStale) && !errors.Is(err, logic.ErrStopped) {
+			t.Errorf("frame %d: %v", w.e.FrameNumber(), err)
+		}
+	}
 	w.e, err = logic.New(r, c)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, w.e.Stop()) })
@@ -116,7 +122,7 @@ func (w *theatre) direct() {
 			for i, h := range m.ID {
 				switch n := f.Rand().IntN(100); {
 				case m.Own[i].Age > 40 || n == 0:
-					require.NoError(w.t, f.Destroy(h))
+					_ = f.Destroy(h) // somebody outside may have been first
 				case n < 4 && registry.Has[mark](f, h):
 					require.NoError(w.t, registry.RemoveLater[mark](f.Frame, h))
 				case n < 4:

@@ -21,7 +21,8 @@ const (
 	stageSystems              // phase by phase
 	stageLate                 // observers hear of the phases
 	stagePublish
-	stageReport // what failed
+	stageJournal // the frame is written down
+	stageReport  // what failed
 )
 
 // shell is what the core asks of the world around it: whatever has a clock, a goroutine or a
@@ -56,6 +57,8 @@ type shell interface {
 	desynced(error)
 	// compacted takes the outcome of a run of compaction.
 	compacted(error)
+	// journal writes the frame that has ended, or does again after it exited.
+	journal()
 }
 
 // stepper is the pure core of the engine: it runs frames on plain inputs, without a clock, a
@@ -79,6 +82,7 @@ type stepper struct {
 	runs   uint64 // how often that was begun; workers read it
 	past   []systemChanges
 	synced syncTest
+	tape   tape
 
 	stage    stage
 	phase    Phase
@@ -114,7 +118,9 @@ func (s *stepper) step() {
 	for {
 		switch s.stage {
 		case stageBegin:
-			if !s.again {
+			if s.tape.fed {
+				s.core.UpdatesAgain()
+			} else if !s.again {
 				s.goBack()
 			}
 			if s.again {
@@ -133,17 +139,17 @@ func (s *stepper) step() {
 		case stageWishes:
 			s.watched(wishes, s.core.RunWishes)
 		case stageCollect:
-			if !s.again {
+			if !s.again && !s.tape.fed {
 				s.shell.collect()
 			}
 		case stageServe:
-			if s.again {
+			if s.again || s.tape.fed {
 				s.watched(queuedOp, s.core.OpsAgain)
 			} else {
 				s.shell.serve()
 			}
 		case stageCompact:
-			if !s.again && s.compactor.due(s.core) {
+			if !s.again && !s.tape.fed && s.compactor.due(s.core) {
 				s.watched(compaction, s.compactor.run)
 				s.shell.compacted(s.compactor.err)
 			}
@@ -158,9 +164,14 @@ func (s *stepper) step() {
 			s.watched(observers, s.core.Deliver)
 		case stagePublish:
 			s.core.Boundary()
+			s.hash()
 			s.core.EndFrame()
 			s.frame = nil
 			s.phase, s.next = 0, 0
+		case stageJournal:
+			if s.tape.on {
+				s.watched(journaling, s.shell.journal)
+			}
 		case stageReport:
 			s.report()
 			s.stage = stageBegin
@@ -198,7 +209,10 @@ func (s *stepper) begin() {
 		s.failures = s.failures[:0]
 	}
 	s.reported = len(s.failures)
-	s.core.SetInputs(s.shell.inputs(s.core.FrameNumber() + 1))
+	if !s.tape.fed {
+		s.tape.begins(s.core.FrameNumber()+1, s.shell.inputs(s.core.FrameNumber()+1))
+	}
+	s.core.SetInputs(s.tape.frame.Inputs)
 	now := s.core.Advance()
 	if !s.lateDeaths {
 		s.core.DrainDestroys()
@@ -214,12 +228,7 @@ func (s *stepper) begin() {
 	s.peerage.part(changes)
 
 	s.confirmLocal(now)
-	switch {
-	case s.peerage.ever:
-		s.core.ConfirmNetWhile(s.acknowledged)
-	case s.netWindow > 0 && now >= uint64(s.netWindow):
-		s.core.ConfirmNet(now - uint64(s.netWindow))
-	}
+	s.confirmNets(now)
 }
 
 // confirmLocal lets local indices serve again that have waited long enough.

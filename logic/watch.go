@@ -14,13 +14,14 @@ const (
 	system                     // the one in watch.system
 	onError                    // Config.OnError
 	compaction                 // subscribers to its moves
+	journaling                 // the journal, and codecs of components
 )
 
 // String is what reports call it.
 func (a activity) String() string {
 	return [...]string{
 		"nothing", "Spawn callback", "deferred operation", "deferred operations of systems and observers",
-		"observers", "system", "OnError", "compaction",
+		"observers", "system", "OnError", "compaction", "journal",
 	}[a]
 }
 

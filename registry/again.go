@@ -23,6 +23,7 @@ func (c *Core) UpdatesAgain() {
 		rs.again, rs.next, rs.went = &rs.list[next%uint64(len(rs.list))], 0, false
 	}
 	groups := rs.again.groups
+	rs.updates = true
 	for rs.updating != updateNone || rs.next < len(groups) && groups[rs.next].kind == groupUpdate {
 		switch rs.updating {
 		case updateNone:
@@ -44,6 +45,7 @@ func (c *Core) UpdatesAgain() {
 		}
 		rs.updating = (rs.updating + 1) % updateStages
 	}
+	rs.updates = false
 }
 
 // Stages of an Update that is done again.
@@ -81,12 +83,14 @@ func (r *Registry) groupAgain() {
 	case groupDestroyed:
 		was := r.causeNow
 		r.setCause("")
+		r.deadAgain(rs.again.ops[g.from:g.to])
 		for _, o := range rs.again.ops[g.from:g.to] {
 			r.seenAgain(&o)
 		}
 		r.setCause(was)
 	case groupOps:
 		rec := rs.again
+		r.deadAgain(rec.ops[g.from:g.to])
 		if err := r.callbackRecover("operation", func(w *Window) error {
 			for i := range rec.ops[g.from:g.to] {
 				r.opAgain(w, rec, &rec.ops[g.from+i])
@@ -116,6 +120,11 @@ func (r *Registry) dieAgain(h handles.Local) {
 	switch {
 	case won:
 		r.giveRoom(1)
+	case r.recorded.marked[h]:
+		delete(r.recorded.marked, h)
+		if old = w; w.Place() != handles.NoPlace {
+			r.killed.Add(-1)
+		}
 	case w.State() == handles.Dying && w.Place() != handles.NoPlace:
 		old = w // others have destroyed it once more: this is the death they have seen before
 		r.killed.Add(-1)
@@ -179,6 +188,10 @@ func (r *Registry) opAgain(w *Window, rec *record, o *op) {
 		}
 	case opBurnNet:
 		r.burnNets(o.other)
+	case opLost:
+		if r.recorded.fed != nil { // else it lives again, and dies in its time
+			r.markDead(o.h)
+		}
 	}
 }
 
@@ -195,7 +208,7 @@ func (r *Registry) spawnAgain(class int, h handles.Local, batch int) {
 	r.nameReserved(h)
 	if !r.locals.Spawned(h, place) {
 		w := r.locals.Word(h.Index())
-		if !r.ringed() || w.Generation() != h.Generation() || w.State() != handles.Dying || w.Place() != handles.NoPlace {
+		if !r.ringed() && !r.recorded.marked[h] || w.Generation() != h.Generation() || w.State() != handles.Dying || w.Place() != handles.NoPlace {
 			a.Untake(ch, slot, fresh)
 			return
 		}

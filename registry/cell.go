@@ -76,6 +76,9 @@ func Set[C any](a Access, h handles.Local, v C) error {
 	if !ch.Archetype().Has(comp.ID) {
 		return ErrNoComponent
 	}
+	if r.hist.inert {
+		return errInert
+	}
 	set(r, comp, h, ch, slot, &v)
 	return nil
 }

@@ -28,6 +28,7 @@ type Hooks struct {
 type Core struct {
 	r     *Registry
 	hooks Hooks
+	begun bool // has had a frame
 }
 
 // Attach makes the caller the registry's only engine.
@@ -45,7 +46,11 @@ func (r *Registry) Attach(h Hooks) (*Core, error) {
 // Detach frees the registry for another engine; a second call is harmless.
 //
 // Concurrency: any goroutine, after Leave. Allocates: no.
-func (c *Core) Detach() { c.r.engine.CompareAndSwap(c, nil) }
+func (c *Core) Detach() {
+	if c.r.engine.CompareAndSwap(c, nil) {
+		c.r.recorded.kept.Store(false)
+	}
+}
 
 // Enter takes ownership: for a whole run, during which Update is refused, or for one step.
 //
@@ -98,6 +103,12 @@ func (c *Core) Advance() uint64 {
 	r := c.r
 	r.endFrame()
 	r.publishFrame()
+	r.recorded.on = r.hist.on || r.recorded.kept.Load()
+	if !c.begun { // what another engine has run cannot be run again by this one
+		c.begun = true
+		r.beginWriting(c.hooks.Workers, c.hooks.Spread)
+		r.endHistory()
+	}
 	r.beginHistory()
 	r.beginWriting(c.hooks.Workers, c.hooks.Spread)
 	r.frames.begun = true
@@ -181,7 +192,10 @@ func (c *Core) CallbackRecover(fn func(*Window) error) error {
 // CloseWindow ends the window of the frame and shows the counters.
 //
 // Concurrency: Logic only. Allocates: no.
-func (c *Core) CloseWindow() { c.r.closeWindow() }
+func (c *Core) CloseWindow() {
+	c.r.loseAgain()
+	c.r.closeWindow()
+}
 
 // Deliver tells the observers what has happened.
 //

@@ -163,19 +163,27 @@ func (r *Registry) kill(h handles.Local) error {
 	if !r.killOne(h) {
 		return r.gone(h)
 	}
-	if r.rec != nil {
-		r.rec.add(op{kind: opDestroy, h: h})
+	if len(r.family) > 0 || r.rec != nil {
+		r.finishKill(h)
 	}
+	return nil
+}
+
+// finishKill is the rest of kill, apart so that kill is inlined.
+func (r *Registry) finishKill(h handles.Local) {
 	if len(r.family) > 0 {
 		r.killChildren(h)
 	}
-	return nil
+	if r.rec != nil { // behind what is noted of the children
+		r.rec.add(op{kind: opDestroy, h: h})
+	}
 }
 
 // killOne ends h alone, and says whether it was the one who did.
 func (r *Registry) killOne(h handles.Local) bool {
 	old, won := r.locals.Kill(h)
 	if !won {
+		r.noteLost(h)
 		return false
 	}
 	r.giveRoom(1)
@@ -184,7 +192,11 @@ func (r *Registry) killOne(h handles.Local) bool {
 	} else {
 		r.addDeath(h, handles.NoPlace, r.causeIndex())
 	}
-	r.noteDeath()
+	if r.run == runDeaths { // noteDeath, written out
+		r.undo[len(r.undo)-1].slot++
+	} else if r.inCallback || r.hist.on {
+		r.logDeath()
+	}
 	return true
 }
 
@@ -257,6 +269,7 @@ func (r *Registry) process() int {
 	if r.hist.on {
 		return r.processKept()
 	}
+	r.settleLoaded()
 	r.publishObituaries()
 	n := len(r.dying)
 	if n == 0 {

@@ -47,6 +47,7 @@ func (k *forkWorker) rest() {
 func (k *forkWorker) kill(r *Registry, h handles.Local) error {
 	old, won := r.locals.Kill(h)
 	if !won {
+		r.noteLost(h)
 		return r.gone(h)
 	}
 	d := forkDeath{h: h, place: handles.NoPlace}

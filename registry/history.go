@@ -46,6 +46,9 @@ type history struct {
 	vacatedProcessed int    // the same of vacated
 	outerFreed       uint64 // position in dying: the outer names before it are free and stay so
 
+	waits    bool      // a state was loaded that had a history, and there is no engine yet
+	leftover []vacancy // of that state: slots that are to be reclaimed when they have left the ring
+
 	recalled []handles.Local               // destroyed from outside, and not seen by the owner when it went back
 	netLimbo map[handles.Local]handles.Net // names that undoing took from their entities, until the present is reached
 }
@@ -59,6 +62,7 @@ type mark struct {
 	locals                  handles.LocalsMark
 	wishes                  []wish // what was put off to the next window
 	begun                   bool   // was ever written
+	restored                bool   // by a load: dead and vacated say when their part is to be reclaimed, and nothing else is known
 }
 
 func (r *Registry) initHistory() {
@@ -76,13 +80,12 @@ func (r *Registry) beginHistory() {
 	if h.on || h.frames == 0 {
 		return
 	}
-	if h.marks == nil {
-		h.marks = make([]mark, 2*h.frames)
-	}
+	h.makeMarks()
 	if r.frame.Load() == 0 {
 		h.oldest.Store(0)
 	}
 	h.on = true
+	r.vacated, h.leftover, h.waits = append(r.vacated, h.leftover...), nil, false
 	r.store.Keep(true)
 	r.beginRecords()
 	if r.frame.Load() == 0 { // what there is before the first frame can be gone back to, too
@@ -90,6 +93,13 @@ func (r *Registry) beginHistory() {
 		r.frames.nextShort = (r.store.Frame() + 1) % 3
 		r.frames.short[r.frames.nextShort].Store(wanted)
 		r.frames.of(r.store.Frame()).storage.Store(r.store.Frame())
+	}
+}
+
+// makeMarks makes the marks, once.
+func (h *history) makeMarks() {
+	if h.marks == nil {
+		h.marks = make([]mark, 2*h.frames)
 	}
 }
 
@@ -129,7 +139,7 @@ func (r *Registry) markFrame(storage uint64) {
 		r.forgetWishes(m.wishes)
 	}
 	clear(m.wishes)
-	m.frame, m.storage, m.begun = now, storage, true
+	m.frame, m.storage, m.begun, m.restored = now, storage, true, false
 	m.undo, m.handles = h.undoBase+uint64(len(r.undo)), h.handleBase+uint64(len(r.undoHandles))
 	m.dead, m.processed = h.deadBase+uint64(len(r.dying)), h.deadBase+uint64(h.processed)
 	m.vacated, m.vacatedReached = h.vacatedBase+uint64(len(r.vacated)), h.vacatedBase+uint64(h.vacatedProcessed)
@@ -255,6 +265,7 @@ func (c *Core) GoBack(frame uint64) error {
 	r.undoFrom, r.run = len(r.undo), runNone
 	r.frame.Store(frame)
 	r.recorded.went, r.recorded.updating = true, updateNone
+	r.forgetLost()
 	r.moves++
 	r.tellMoves()
 	h.inert = true
@@ -291,6 +302,11 @@ func (r *Registry) recall() {
 		link.Store(0)
 		w := r.locals.Word(i)
 		name := handles.NewLocal(i, w.Generation())
+		if r.recorded.early[name] { // that death has been seen
+			delete(r.recorded.early, name)
+			i = next
+			continue
+		}
 		if w.Place() == handles.NoPlace {
 			r.locals.ReviveReserved(name)
 		} else {
@@ -339,7 +355,7 @@ func (r *Registry) processKept() int {
 		return 0
 	}
 	m := h.markOf(now - h.frames)
-	if !m.begun || m.frame != now-h.frames || m.frame < h.oldest.Load() {
+	if !m.begun || m.frame != now-h.frames || m.frame < h.oldest.Load() && !m.restored {
 		return 0
 	}
 	return r.processTo(int(m.dead-h.deadBase), int(m.vacated-h.vacatedBase), now)

@@ -54,12 +54,12 @@ func (r *Registry) CosmeticClass(class int) bool {
 // ErrNotPublished, and fn has not been called; those of cosmetic classes are left out.
 //
 // Errors: ErrExpired; ErrNotPublished, with the archetype.
-// Concurrency: as the token; of a frame nobody may write what fn reads. Allocates: no, but for growth, and for more than
-// 8 calls at one time.
+// Concurrency: as the token; of a frame nobody may write what fn reads. Allocates: no, but for growth, and
+// for more than 8 calls at one time.
 func EachChunk(a Access, fn func(l *Look) bool) error { return eachChunk(a, false, fn) }
 
-// EachTemporalChunk is EachChunk for the archetypes whose planes and entities follow the temporal ring: of these,
-// older frames have everything that is state.
+// EachTemporalChunk is EachChunk for the archetypes whose planes and entities follow the temporal ring: of
+// these, older frames have everything that is state.
 //
 // Errors: ErrExpired.
 // Concurrency: as EachChunk. Allocates: as EachChunk.
@@ -258,9 +258,10 @@ func (r *Registry) livesAt(h handles.Local, place uint32) bool {
 		(w.State() == handles.Alive || w.State() == handles.Dying && r.late())
 }
 
-// Settled is the stamp of the content of a table slot's column, that of who exists for the plane and
-// the entity column, and whether the content belongs to that stamp for good. If so, the chunk's ID, the table slot and the stamp
-// name it: wherever they are met again, among published frames or among windows and frames, it is the same.
+// Settled is the stamp of the content of a table slot's column, that of who exists for the plane and the
+// entity column, and whether the content belongs to that stamp for good. If so, the chunk's ID, the table
+// slot and the stamp name it: wherever they are met again, among published frames or among windows and
+// frames, it is the same.
 //
 // In a published frame all is settled. In a window or a frame what was last written in an earlier one is.
 //

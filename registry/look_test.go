@@ -158,7 +158,8 @@ func TestManyLooksAtOneTime(t *testing.T) {
 	require.Equal(t, hs, got)
 }
 
-// TestSettledContentHasOneName keeps, under the name that Settled gives it, whatever was ever settled, and compares.
+// TestSettledContentHasOneName keeps, under the name that Settled gives it, whatever was ever settled, and
+// compares.
 func TestSettledContentHasOneName(t *testing.T) {
 	type name struct {
 		published       bool

@@ -266,6 +266,9 @@ func SetActive(a Access, h handles.Local, active bool) error {
 	if err != nil {
 		return err
 	}
+	if r.hist.inert {
+		return errInert
+	}
 	if r.inFrame {
 		r.setActiveShared(h, ch, slot, active)
 		return nil

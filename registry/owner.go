@@ -59,6 +59,11 @@ func (r *Registry) Update(fn func(*Window) error) error {
 		return err
 	}
 	defer r.release()
+	return r.update(fn)
+}
+
+// update is Update, of the owner.
+func (r *Registry) update(fn func(*Window) error) error {
 	done := false
 	defer func() {
 		if !done { // fn or an observer exited: the undoing is shown, observers hear next time
@@ -76,6 +81,7 @@ func (r *Registry) Update(fn func(*Window) error) error {
 	if r.engine.Load() == nil {
 		r.endHistory()
 	}
+	r.recorded.on = r.hist.on || r.recorded.kept.Load()
 	r.note(groupUpdate)
 	r.openWindow()
 	r.runWishes()
@@ -98,6 +104,7 @@ func (r *Registry) Update(fn func(*Window) error) error {
 func (r *Registry) openWindow() {
 	r.admitObservers()
 	if r.recorded.fed != nil {
+		r.loseAgain()
 		r.destroyedAgain()
 		r.drainOutside() // what systems destroy in the way of others: the record has it, too
 		return

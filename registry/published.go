@@ -104,11 +104,12 @@ func (r *Registry) initFrames() {
 // of is where a storage frame is kept.
 func (f *frames) of(storage uint64) *kept { return &f.kept[storage%uint64(len(f.kept))] }
 
-// newest is the newest published frame, nil before the first, and the pins that it has got so far.
+// newest is the newest published frame, nil before the first, and the pins that it has got so far; without one,
+// those of readers that got nothing.
 func (f *frames) newest() (k *kept, pins uint64) {
 	head := f.head.Load()
 	if head>>pinBits == 0 {
-		return nil, 0
+		return nil, head
 	}
 	return &f.kept[head>>pinBits-1], head & pinMask
 }
@@ -258,9 +259,9 @@ func (r *Registry) showBefore(s, short uint64) bool {
 				return false
 			}
 		}
-		head := uint64(0)
+		head := pins
 		if newest != nil {
-			head = f.place(newest)<<pinBits | pins
+			head |= f.place(newest) << pinBits
 		}
 		if f.head.CompareAndSwap(head, f.place(f.of(s))<<pinBits) {
 			if newest != nil {

@@ -2,6 +2,7 @@ package registry
 
 import (
 	"reflect"
+	"sync"
 	"sync/atomic"
 	"unsafe"
 
@@ -38,6 +39,7 @@ const (
 	opReset                       // Reset
 	opConfirmNet                  // net names freed through frame other
 	opBurnNet                     // other net names were issued and taken back
+	opLost                        // h could not be destroyed: see noteLost
 
 	opKinds = iota
 )
@@ -76,7 +78,8 @@ type record struct {
 	names  []string
 	wishes []wish
 	used   []cellUse
-	alien  error // what cannot be told as data: the first such thing
+	lost   []Lost // to be fed: who was dead for the frame before a window saw it, see noteLost
+	alien  error  // what cannot be told as data: the first such thing
 }
 
 // cellUse says how far a record has used a log of values.
@@ -91,7 +94,7 @@ func (rec *record) reset(frame uint64) {
 	}
 	clear(rec.names)
 	clear(rec.wishes)
-	*rec = record{frame: frame, groups: rec.groups[:0], ops: rec.ops[:0], names: rec.names[:0], wishes: rec.wishes[:0], used: rec.used[:0]}
+	*rec = record{frame: frame, groups: rec.groups[:0], ops: rec.ops[:0], names: rec.names[:0], wishes: rec.wishes[:0], used: rec.used[:0], lost: rec.lost[:0]}
 }
 
 // records are those of the frames that can be simulated again. Owner only.
@@ -103,12 +106,18 @@ type records struct {
 	cells map[archetype.FieldKey]*cellLog
 	now   recording
 
+	lostMu sync.Mutex // guards lost against the workers of a frame; leaf lock
+	lost   []Lost     // see noteLost
+
 	// Where doing again has come.
 	again    *record
 	made     *Record                // of NewRecord
+	view     Record                 // of RecordOf
 	fed      *record                // the next frame is done from it, though it never ran here; see Feed
 	next     int                    // of its groups
 	went     bool                   // the registry has gone back since
+	marked   map[handles.Local]bool // of those that the records fed have lost, who waits to be seen dead
+	updates  bool                   // Updates are done again, those before the next new frame among them
 	updating int                    // stage of the Update that is done again, see UpdatesAgain
 	early    map[handles.Local]bool // seen dead by a window that was done again, and still in the outside list
 }
@@ -119,7 +128,7 @@ func (rs *records) init(frames int) {
 	}
 	rs.list = make([]record, frames)
 	rs.cells = map[archetype.FieldKey]*cellLog{}
-	rs.early = map[handles.Local]bool{}
+	rs.early, rs.marked = map[handles.Local]bool{}, map[handles.Local]bool{}
 }
 
 // begin opens the record of a frame.
@@ -132,7 +141,7 @@ func (rs *records) begin(frame uint64) {
 
 // replaying says whether frames that have run are run again.
 func (r *Registry) replaying() bool {
-	if r.recorded.fed != nil {
+	if r.recorded.fed != nil || r.recorded.updates {
 		return true
 	}
 	f, present := r.frame.Load(), r.hist.present.Load()
@@ -237,20 +246,14 @@ func (k *recording) touch(h handles.Local, comp archetype.ComponentID, field int
 	}
 }
 
-// mark is where a part of the callback begins that may be undone alone, with undoTo.
-func (k *recording) mark() (ops, born, touched int) {
-	return len(k.rec.ops), len(k.born), len(k.touched)
-}
+// mark is where a part of the callback begins that may be undone alone, with undoTo. Cells that were reached stay:
+// what was written through pointers is not undone.
+func (k *recording) mark() (ops, born int) { return len(k.rec.ops), len(k.born) }
 
-func (k *recording) cut(ops, born, touched int) {
-	k.rec.ops, k.born, k.touched = k.rec.ops[:ops], k.born[:born], k.touched[:touched]
-}
+func (k *recording) cut(ops, born int) { k.rec.ops, k.born = k.rec.ops[:ops], k.born[:born] }
 
-// drop forgets what is not committed.
-func (k *recording) drop() {
-	k.rec.ops = k.rec.ops[:k.from]
-	k.forget()
-}
+// drop forgets what is not committed and about to be undone.
+func (k *recording) drop() { k.cut(k.from, 0) }
 
 func (k *recording) forget() {
 	k.born, k.touched = k.born[:0], k.touched[:0]
@@ -279,6 +282,9 @@ func (k *recording) seal(r *Registry) {
 		k.writes(r, t.h, ch, slot, comp, t.field)
 	}
 	for _, c := range k.looped {
+		if r.store.ChunkAt(c.chunk.Base()) != c.chunk {
+			continue // undone
+		}
 		comp, field := componentAt(c.chunk.Archetype(), c.column)
 		if comp == nil {
 			continue

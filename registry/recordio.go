@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 	"unsafe"
 
 	"github.com/airlock-ecs/airlock/archetype"
@@ -14,6 +15,10 @@ import (
 // has frames done from what was written. Where history asks for a frame that has run here, the record of a
 // replay is the first that the registry hears of it: outside handles are claimed by name, whatever happened
 // to their indices in callbacks that failed and left nothing behind.
+
+// ErrJournaled reports a load into a registry whose journal is being written: a journal begins with a state, and
+// has no other.
+var ErrJournaled = errors.New("registry: its journal is being written, in which a load has no place")
 
 // errWish refuses a record for a journal: what parts of a loop in a window put off may be a closure.
 var errWish = errors.New("registry: a callback from outside has put structure off to the next window (SpawnLater, AddLater, RemoveLater or Defer in a parallel loop): a journal has no words for that")
@@ -28,6 +33,30 @@ func (r *Registry) beginRecords() {
 	}
 }
 
+// Update is Registry.Update for who has entered.
+//
+// Errors: as Registry.Update.
+// Concurrency: the goroutine that entered, between frames. Allocates: as Registry.Update.
+func (c *Core) Update(fn func(*Window) error) error { return c.r.update(fn) }
+
+// PutOff says whether something waits for the next window that is not known from outside: what systems and observers
+// have put off.
+//
+// Concurrency: Logic only, between frames. Allocates: no.
+func (c *Core) PutOff() bool { return c.r.putOff() > 0 }
+
+// Cosmetics is how many entities of cosmetic classes there are.
+//
+// Concurrency: Logic only, between frames. Allocates: no.
+func (c *Core) Cosmetics() (n int) {
+	for _, a := range c.r.store.Archetypes() {
+		if c.r.cosmetic(a) {
+			n += a.Live()
+		}
+	}
+	return n
+}
+
 // KeepRecords has what comes from outside recorded from here on, for RecordOf, with a temporal ring and without. What
 // is now cannot be gone back over.
 //
@@ -39,12 +68,24 @@ func (c *Core) KeepRecords() error {
 	if !r.cfg.Deterministic {
 		return fmt.Errorf("registry: records that can be done again need Config.Deterministic: %w", ErrDeterministic)
 	}
-	r.barrier()
+	r.forbid()
 	r.beginHistory()
 	r.recorded.on = false // what was recorded is part of what is
 	r.beginRecords()
 	r.recorded.kept.Store(true)
 	return nil
+}
+
+// forbid is a barrier that leaves it to the frames before to be reclaimed when they leave the ring.
+func (r *Registry) forbid() {
+	h := &r.hist
+	oldest := h.oldest.Load()
+	for i := range h.marks {
+		if m := &h.marks[i]; m.begun && m.frame >= oldest {
+			m.restored = true
+		}
+	}
+	r.barrier()
 }
 
 // DropRecords ends that; what going back needs is recorded still.
@@ -65,6 +106,11 @@ func (c *Core) Untouched() bool {
 	return r.frame.Load() == 0 && r.locals.Lives() == 0 && r.outer.Lives() == 0 && r.nets.Deaths() == 0 && r.nets.Stats().Issued == 0 &&
 		len(r.wishes) == 0 && len(r.store.Archetypes()) == 0
 }
+
+// Lives changes whenever a handle comes or goes.
+//
+// Concurrency: Logic only, between frames. Allocates: no.
+func (c *Core) Lives() uint64 { return c.r.locals.Lives() + c.r.outer.Lives() }
 
 // StepKind says what a step of a record is. The numbers are those of a journal.
 type StepKind uint8
@@ -96,6 +142,7 @@ const (
 	StepReset         = stepOps + StepKind(opReset)      // Reset
 	StepConfirmNet    = stepOps + StepKind(opConfirmNet) // net names freed through frame Other
 	StepBurnNet       = stepOps + StepKind(opBurnNet)    // Other net names were issued and taken back
+	StepLost          = stepOps + StepKind(opLost)       // Entity was dead for the callback before a window saw it
 
 	StepKinds = stepOps + opKinds
 )
@@ -121,13 +168,18 @@ type Record struct {
 	r    *Registry
 	rec  *record
 	step Step
+
+	// Of one that is being filled.
+	last   groupKind
+	update bool // inside an Update
+	framed bool // behind the Updates
 }
 
 // RecordOf gives the record of the frame that has ended last, while records are kept. It is good until the next
-// one has ended, and changes nothing.
+// one has ended, or RecordOf is called again.
 //
 // Errors: ErrTooOld for another frame; what was done in it and no record can hold.
-// Concurrency: Logic only, between frames. Allocates: the Record.
+// Concurrency: Logic only, between frames. Allocates: no.
 func (c *Core) RecordOf(frame uint64) (*Record, error) {
 	r := c.r
 	rs := &r.recorded
@@ -141,7 +193,8 @@ func (c *Core) RecordOf(frame uint64) (*Record, error) {
 	if rec.alien != nil {
 		return nil, rec.alien
 	}
-	return &Record{r: r, rec: rec}, nil
+	rs.view = Record{r: r, rec: rec}
+	return &rs.view, nil
 }
 
 // Frame is the number of the frame.
@@ -206,6 +259,7 @@ func (c *Core) NewRecord() *Record {
 		rs.made = &Record{r: c.r, rec: &record{}}
 	}
 	rs.made.rec.reset(c.r.frame.Load() + 1)
+	rs.made.last, rs.made.update, rs.made.framed = groupUpdateEnd, false, false
 	return rs.made
 }
 
@@ -249,21 +303,18 @@ func (v *Record) Add(s *Step) error {
 
 // begins says whether a stretch of a kind may begin here.
 func (v *Record) begins(kind groupKind) error {
-	last, update := groupKind(groupUpdateEnd), false
-	for _, g := range v.rec.groups {
-		if last = g.kind; last == groupUpdate || last == groupUpdateEnd {
-			update = last == groupUpdate
-		}
+	switch last := v.last; {
+	case kind == groupUpdate && !v.update && !v.framed:
+		v.update = true
+	case kind == groupUpdateEnd && !v.framed: // an exit may end an Update twice
+		v.update = false
+	case kind == groupDestroyed && (last == groupUpdate || last == groupUpdateEnd && !v.framed), kind == groupOps:
+		v.framed = !v.update
+	default:
+		return fmt.Errorf("registry: the record of frame %d has a stretch of kind %d behind one of kind %d", v.rec.frame, kind, last)
 	}
-	framed := len(v.rec.groups) > 0 && last != groupUpdateEnd && !update // behind the Updates
-	switch {
-	case kind == groupUpdate && !update && !framed,
-		kind == groupUpdateEnd && update,
-		kind == groupDestroyed && (last == groupUpdate || last == groupUpdateEnd && !update),
-		kind == groupOps:
-		return nil
-	}
-	return fmt.Errorf("registry: a record of frame %d has a stretch of kind %d behind one of kind %d", v.rec.frame, kind, last)
+	v.last = kind
+	return nil
 }
 
 // check says what is wrong with a step.
@@ -410,4 +461,118 @@ func (r *Registry) burnNets(n uint64) {
 	for i := len(names) - 1; i >= 0; i-- {
 		r.nets.Unissue(names[i])
 	}
+}
+
+// A death from outside is an operation of the next window, but for one thing: from the moment it comes, nobody else can
+// destroy who died, or give birth to it, systems included. Whether one of them has met that is part of what came
+// from outside in its frame.
+
+// Lost is who was dead before a window saw it: an entity, or with Born false a reservation.
+type Lost struct {
+	Entity handles.Local
+	Born   bool
+}
+
+// noteLost notes, while records are kept for a journal, that h could not be destroyed or born because others have
+// destroyed it and no window has seen that. Owner and its workers.
+func (r *Registry) noteLost(h handles.Local) {
+	rs := &r.recorded
+	if !rs.kept.Load() {
+		return
+	}
+	w := r.locals.Word(h.Index())
+	if w.Generation() != h.Generation() || w.State() != handles.Dying || w.Place() == handles.NoPlace && !r.waitsOutside(h.Index()) {
+		return
+	}
+	if r.rec != nil {
+		r.rec.add(op{kind: opLost, h: h})
+		return
+	}
+	rs.lostMu.Lock()
+	defer rs.lostMu.Unlock()
+	rs.lost = append(rs.lost, Lost{h, w.Place() != handles.NoPlace})
+}
+
+// waitsOutside says whether a dead index is in the list of deaths from outside. Owner and its workers.
+func (r *Registry) waitsOutside(index uint32) bool {
+	for i := uint32(r.outside.Load()); i != 0; i = uint32(r.nextDead.Get(i)) {
+		if i == index {
+			return true
+		}
+	}
+	return false
+}
+
+// TakeLost gives who was dead for systems before a window saw it, since the last call, and forgets it.
+//
+// Concurrency: Logic only, between frames. Allocates: if there are any.
+func (c *Core) TakeLost() []Lost {
+	rs := &c.r.recorded
+	lost := slices.Clone(rs.lost)
+	rs.lost = rs.lost[:0]
+	return lost
+}
+
+// forgetLost forgets who was lost in what is not written down yet: going back has brought them back.
+func (r *Registry) forgetLost() {
+	rs := &r.recorded
+	rs.lost = rs.lost[:0]
+	if rs.open == nil {
+		return
+	}
+	for i := range rs.open.ops {
+		if o := &rs.open.ops[i]; o.kind == opLost {
+			o.h = 0
+		}
+	}
+}
+
+// Lose adds one of those to a record that is being filled.
+//
+// Errors: a handle that no registry of this Config has.
+// Concurrency: as the Record. Allocates: for growth.
+func (v *Record) Lose(l Lost) error {
+	if uint64(l.Entity.Index()) > v.r.mostIndex() {
+		return fmt.Errorf("registry: %v is beyond the last index %d", l.Entity, v.r.mostIndex())
+	}
+	v.rec.lost = append(v.rec.lost, l)
+	return nil
+}
+
+// loseAgain has those dead who were dead for the systems of the frame that is fed. Owner only.
+func (r *Registry) loseAgain() {
+	rs := &r.recorded
+	if rs.fed == nil {
+		return
+	}
+	for _, l := range rs.fed.lost {
+		switch w := r.locals.Word(l.Entity.Index()); {
+		case w.Generation() != l.Entity.Generation():
+		case l.Born && w.State() == handles.Alive, !l.Born && w.State() == handles.Reserved:
+			r.markDead(l.Entity)
+		}
+	}
+}
+
+// deadAgain has those dead whose deaths are about to be seen: they are before one of them is. Owner only.
+func (r *Registry) deadAgain(ops []op) {
+	for i := range ops {
+		if o := &ops[i]; o.kind == opDestroyed {
+			r.claimOuter(o.h)
+			r.markDead(o.h)
+		}
+	}
+}
+
+// markDead destroys h as others do, but for the list in which they put it.
+func (r *Registry) markDead(h handles.Local) {
+	old, won := r.locals.Kill(h)
+	if !won {
+		return
+	}
+	r.room.Add(1)
+	if old.State() == handles.Alive {
+		r.killed.Add(1)
+	}
+	r.recorded.marked[h] = true
 }

@@ -40,9 +40,6 @@ type Registry struct {
 	killed       atomic.Int64       // length of that list, for statistics
 	netDeaths    atomic.Uint64      // deaths with a net handle, stored by the owner when they cannot be undone any more
 	room         atomic.Int64       // entities that may still be born, less what the owner holds in stash
-	frames       frames
-	snapshots    atomic.Pointer[snapshotBlock]
-	lodgers      sync.Map // what packages above keep with the registry, see Lodger
 	board        statBoard
 	obits        obituaries
 
@@ -84,13 +81,11 @@ type Registry struct {
 	family      []kin
 	cascade     []handles.Local
 
-	hist        history
 	undo        []undoOp
 	undoFrom    int             // where the present callback's steps begin
 	burned      []handles.Local // inner handles whose birth the callback that fails has taken back
 	netBurns    uint64          // net names that the callback which is recorded has issued and that were taken back
 	rec         *recording      // of the callback from outside that runs; nil while nothing is recorded
-	recorded    records
 	undoHandles []handles.Local
 	run         logRun
 	vacated     []vacancy
@@ -132,6 +127,13 @@ type Registry struct {
 	shown        statSum   // what the board shows
 	relocation   Relocation
 	moves        uint64 // slots that changed hands without a birth or a death
+
+	// Large, and looked at once in a while: what every operation needs lies together above.
+	hist      history
+	recorded  records
+	frames    frames                        // any goroutine, by atomics; see there
+	snapshots atomic.Pointer[snapshotBlock] // any goroutine
+	lodgers   sync.Map                      // what packages above keep with the registry, see Lodger
 }
 
 // New makes an empty registry.

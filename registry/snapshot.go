@@ -29,14 +29,18 @@ type Snapshot struct {
 // gone back to by the frame that it holds, and while both frames that Logic could write next to are held
 // no newer one is published (see Stats.PublishSkips). So read, and release.
 //
-// Errors: ErrNotPublished before the first frame has ended.
+// Errors: ErrNotPublished before the first frame has ended, and from a load to the end of its frame.
 // Concurrency: any goroutine; never waits. Allocates: no, as testing.AllocsPerRun counts, some 80 bytes.
 func (r *Registry) Acquire() (*Snapshot, error) {
 	f := &r.frames
 	if f.head.Load()>>pinBits == 0 {
 		return nil, ErrNotPublished
 	}
-	k := &f.kept[f.head.Add(1)>>pinBits-1]
+	head := f.head.Add(1)
+	if head>>pinBits == 0 { // what was published is no more, see forget
+		return nil, ErrNotPublished
+	}
+	k := &f.kept[head>>pinBits-1]
 	return r.newSnapshot(k, k.at, true, false), nil
 }
 

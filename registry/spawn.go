@@ -216,6 +216,7 @@ func (c *Class[E]) SpawnReserved(w *Window, h handles.Local, e E) error {
 	case handles.Live:
 		return fmt.Errorf("registry: %v has its entity already: %w", h, ErrInvalidHandle)
 	default:
+		r.noteLost(h)
 		return r.gone(h)
 	}
 	ch, slot, fresh := c.home.Take()
@@ -228,6 +229,7 @@ func (c *Class[E]) SpawnReserved(w *Window, h handles.Local, e E) error {
 			r.globals.Unissue(r.recordOf(h.Index()))
 		}
 		c.home.Untake(ch, slot, fresh)
+		r.noteLost(h)
 		return ErrStale
 	}
 	if r.rec != nil {
@@ -289,15 +291,15 @@ func (c *Class[E]) spawnRuns(w *Window, n int, fill fillRun) ([]handles.Local, e
 	out := make([]handles.Local, n)
 	r.run = runNone // what the batch does must not join a step before mark
 	mark, whole := len(r.undo), false
-	var ops, newborn, touched int
+	var ops, newborn int
 	if r.rec != nil {
-		ops, newborn, touched = r.rec.mark()
+		ops, newborn = r.rec.mark()
 	}
 	defer func() { // also when fill panics or exits
 		if !whole {
 			r.undoTo(mark)
 			if r.rec != nil {
-				r.rec.cut(ops, newborn, touched)
+				r.rec.cut(ops, newborn)
 			}
 			r.tellMoves()
 		}

@@ -55,15 +55,18 @@ func withBits(v any) string {
 	return fmt.Sprint(v)
 }
 
-// Diff finds the first difference between two states, in what Hash is about: it finds none exactly if
-// their hashes are equal. The tokens may be of two registries, or of one: two snapshots, or a window and a snapshot.
+// Diff finds the first difference between two states, in what Hash is about: it finds none exactly if their
+// hashes are equal. The tokens may be of two registries, or of one: two snapshots, or a window and a
+// snapshot.
 //
-// First is by class and components of the archetype, in the order of their names, then by slot, then in this order: who exists, the handle, whether it
-// is active, and the values by component and field. Slots are counted through the archetype in the order of iteration, without the
-// blocks of 64 slots in which nobody exists.
+// First is by class and components of the archetype, in the order of their names, then by slot, then in
+// this order: who exists, the handle, whether it is active, and the values by component and field. Slots
+// are counted through the archetype in the order of iteration, without the blocks of 64 slots in which
+// nobody exists.
 //
 // Panics: registry.ErrExpired; registry.ErrNotPublished, as Hash answers it.
-// Concurrency: as the tokens; of a frame nobody may write meanwhile. Allocates: yes, some bytes for every entity.
+// Concurrency: as the tokens; of a frame nobody may write meanwhile. Allocates: yes, some bytes for every
+// entity.
 func Diff(a, b registry.Access) (Difference, bool) { return diff(a, b, registry.EachChunk) }
 
 // DiffTemporal is Diff for the archetypes with a Temporal component: the part that a registry with a temporal

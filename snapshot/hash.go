@@ -23,11 +23,12 @@ import (
 // of an archetype are numbered in the order of its chunks; those in which nobody exists have no number, so
 // that it does not matter either when the memory of an empty chunk is given back.
 //
-// A block has a record, some words: what the archetype is, its number, who of the 64 exists, who of those is active,
-// a hash of their handles, and for each Temporal column one of their canonical bytes. The hash of a record is the block's
-// value, and the state's is the hash of the sum of all values. A sum does not mind in which order
-// archetypes are met, and a chunk's part of it can be kept: for as long as nothing in the chunk changes
-// that is one number, and for a column that changes its words in the records are made anew.
+// A block has a record, some words: what the archetype is, its number, who of the 64 exists, who of those
+// is active, a hash of their handles, and for each Temporal column one of their canonical bytes. The hash
+// of a record is the block's value, and the state's is the hash of the sum of all values. A sum does not
+// mind in which order archetypes are met, and a chunk's part of it can be kept: for as long as nothing in
+// the chunk changes that is one number, and for a column that changes its words in the records are made
+// anew.
 //
 // That sum is one of pseudo-random numbers that depend on all of a record, its number included: records
 // cannot change places or cancel out, but by chance. All hashes are XXH3 with 64 bits.
@@ -45,30 +46,33 @@ const (
 // hashVersion is hashed with every state: another way to hash them has another one.
 const hashVersion = 1
 
-// Hash gives a number that tells two states apart. Equal states have equal hashes: in any process, on
-// hosts of either byte order and any GOAMD64 level, for any number of workers, and whatever the chunk sizes, the history of
-// free slots, and the order in which archetypes came into being.
+// Hash gives a number that tells two states apart. Equal states have equal hashes: in any process, on hosts
+// of either byte order and any GOAMD64 level, for any number of workers, and whatever the chunk sizes, the
+// history of free slots, and the order in which archetypes came into being.
 //
-// What it is about: of every archetype of a class that is not Cosmetic, every entity that exists, with its place in the
-// order of iteration, its handle, whether it is active, and its Temporal components, also when Config.TemporalFrames is 0. An archetype
-// is what the class and the components are called, and what those consist of: names and kinds of
-// fields, tier, split or not; Cold, Volatile and tag components among them, though not their values. Floats go by their bits: 0
-// and -0 differ, and so do two NaNs with different bits. Blank fields count, padding does not. An int
-// has the size of the host, so 32-bit hosts agree with each other only.
+// What it is about: of every archetype of a class that is not Cosmetic, every entity that exists, with its
+// place in the order of iteration, its handle, whether it is active, and its Temporal components, also when
+// Config.TemporalFrames is 0. An archetype is what the class and the components are called, and what those
+// consist of: names and kinds of fields, tier, split or not; Cold, Volatile and tag components among them,
+// though not their values. Floats go by their bits: 0 and -0 differ, and so do two NaNs with different
+// bits. Blank fields count, padding does not. An int has the size of the host, so 32-bit hosts agree with
+// each other only.
 //
 // What is not in it: the number of the frame; Cold and Volatile values; dead entities, free lists and
-// generations that were burned; cache indices; parents and net handles, which a published frame does
-// not show. So an emptied registry hashes like a fresh one, and a published frame like the window after
-// it before anything has changed. Whoever keeps state in Cold components, or decides by parents, does not find the difference here.
+// generations that were burned; cache indices; parents and net handles, which a published frame does not
+// show. So an emptied registry hashes like a fresh one, and a published frame like the window after it
+// before anything has changed. Whoever keeps state in Cold components, or decides by parents, does not find
+// the difference here.
 //
 // It costs what has changed. What has rested since it was last hashed, in earlier frames, is remembered:
 // once for windows and frames, and once for snapshots. One call at a time has that memory, for each of
 // the two; who comes meanwhile does not wait, and hashes everything. In a registry that never begins a frame
 // nothing is known to have rested.
 //
-// Errors: registry.ErrExpired; registry.ErrNotPublished, with the archetype, for an older frame of which only the archetypes
-// with a Temporal component are left, if there are others.
-// Concurrency: as the token; of a frame nobody may write meanwhile. Never waits for Logic, nor Logic for it. Allocates: no, but for growth.
+// Errors: registry.ErrExpired; registry.ErrNotPublished, with the archetype, for an older frame of which
+// only the archetypes with a Temporal component are left, if there are others.
+// Concurrency: as the token; of a frame nobody may write meanwhile. Never waits for Logic, nor Logic for
+// it. Allocates: no, but for growth.
 func Hash(a registry.Access) (uint64, error) {
 	r, isPublished, err := registry.Source(a)
 	if err != nil {
@@ -218,8 +222,8 @@ type walk struct {
 	plan   *plan  // of arch
 	next   uint64 // number of its next block
 
-	// Chunks of arch whose columns are still to be hashed, and what those contain, as many entries for each as there
-	// are columns; nil for one that has not changed.
+	// Chunks of arch whose columns are still to be hashed, and what those contain, as many entries for each
+	// as there are columns; nil for one that has not changed.
 	group    []*chunkHash
 	contents [][]byte
 
@@ -247,9 +251,9 @@ type chunkHash struct {
 	sum    uint64 // of their values
 }
 
-// groupChunks is how many chunks are hashed together, column by column. A column of neighbouring
-// chunks is one piece of memory, as a rule. With all columns of a chunk before the next chunk, what is too large for the caches took half
-// as long again: each change of place waits for memory.
+// groupChunks is how many chunks are hashed together, column by column. A column of neighbouring chunks is
+// one piece of memory, as a rule. With all columns of a chunk before the next chunk, what is too large for
+// the caches took half as long again: each change of place waits for memory.
 const groupChunks = 64
 
 // unsettled stands for the stamp of what may change without another one. There is no such stamp.
@@ -295,6 +299,11 @@ func (w *walk) visit(l *registry.Look, to *image) {
 	}
 	w.blocks += uint64(c.blocks)
 	w.next += uint64(c.blocks)
+	if c.summed && to == nil { // as it was the last time
+		w.sum += c.sum
+		w.contents = w.contents[:len(w.group)*(1+len(w.plan.columns))]
+		return
+	}
 	w.group = append(w.group, c)
 }
 

@@ -49,7 +49,7 @@ type (
 	ghost struct{ Feeling feeling }   // without a Temporal component
 )
 
-// arrowComponents is what is hashed of an arrow, with a 64-bit int nowhere.
+// arrowTemporal is how many components of an arrow are hashed. None holds an int, whose size is the host's.
 const arrowTemporal = 3
 
 // realm is a registry with those, stepped frame by frame as package logic does.
@@ -133,19 +133,28 @@ func component[C any](r *registry.Registry, opts ...registry.ComponentOption) er
 }
 
 // frame runs a frame with a window and a system; either may be nil.
-func (m *realm) frame(window func(w *registry.Window) error, system func(f *registry.Frame)) error {
+func (m *realm) frame(window func(w *registry.Window) error, system func(f *registry.Frame)) (err error) {
 	m.t.Helper()
 	require.NoError(m.t, m.core.Enter(false))
 	defer m.core.Leave()
+	m.step(func() {
+		if window != nil {
+			err = m.core.CallbackRecover(window)
+		}
+	}, system)
+	return err
+}
+
+// step is the frame itself, whatever its window does.
+func (m *realm) step(window func(), system func(f *registry.Frame)) {
 	m.core.Advance()
-	m.core.DrainDestroys()
+	if c := m.r.Config(); !c.Deterministic && c.TemporalFrames == 0 {
+		m.core.DrainDestroys()
+	}
 	m.core.ProcessDestructions()
 	m.core.OpenWindow()
 	m.core.RunWishes()
-	var err error
-	if window != nil {
-		err = m.core.CallbackRecover(window)
-	}
+	window()
 	m.core.CloseWindow()
 	f := m.core.NewFrame()
 	m.core.Deliver()
@@ -156,13 +165,33 @@ func (m *realm) frame(window func(w *registry.Window) error, system func(f *regi
 	m.core.Deliver()
 	m.core.Boundary()
 	m.core.EndFrame()
-	return err
+}
+
+// goBack goes back to a frame, and simulates those after it again with their systems.
+func (m *realm) goBack(to uint64, systems map[uint64]func(f *registry.Frame)) {
+	m.t.Helper()
+	require.NoError(m.t, m.core.Enter(false))
+	defer m.core.Leave()
+	require.NoError(m.t, m.core.GoBack(to))
+	for {
+		m.core.UpdatesAgain()
+		now := m.core.FrameNumber()
+		if now == m.core.Present() {
+			break
+		}
+		m.step(m.core.OpsAgain, systems[now+1])
+	}
+	m.core.Revive()
 }
 
 // window runs a frame with a window that must not fail.
-func (m *realm) window(fn func(w *registry.Window)) {
+func (m *realm) window(fn func(w *registry.Window), systems ...func(f *registry.Frame)) {
 	m.t.Helper()
-	require.NoError(m.t, m.frame(func(w *registry.Window) error { fn(w); return nil }, nil))
+	require.NoError(m.t, m.frame(func(w *registry.Window) error { fn(w); return nil }, func(f *registry.Frame) {
+		for _, system := range systems {
+			system(f)
+		}
+	}))
 }
 
 // update runs fn in a window between two frames.
@@ -647,6 +676,90 @@ func TestHashIsThatOfAWalkWithoutMemory(t *testing.T) {
 			}
 			snap.Release()
 			require.NoError(rt, m.r.Verify())
+		}
+	})
+}
+
+// TestHashGoesBack goes back to frames that are kept, and comes to the same hashes again.
+func TestHashGoesBack(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		c := realmConfig{slots: rapid.SampledFrom([]int{0, 64}).Draw(rt, "slots")}
+		c.TemporalFrames = 8
+		m := newRealm(t, c)
+		defer m.core.Detach()
+		var hs []handles.Local
+		who := func() handles.Local {
+			if len(hs) == 0 {
+				return 0
+			}
+			return hs[rapid.IntRange(0, len(hs)-1).Draw(rt, "who")]
+		}
+		hashes, systems := map[uint64]uint64{}, map[uint64]func(f *registry.Frame){}
+		for range rapid.IntRange(2, 14).Draw(rt, "frames") {
+			ops := rapid.SliceOfN(rapid.IntRange(0, 6), 0, 3).Draw(rt, "ops")
+			type write struct {
+				op int
+				h  handles.Local
+				v  float64
+			}
+			var writes []write
+			for _, op := range rapid.SliceOfN(rapid.IntRange(0, 3), 0, 3).Draw(rt, "writes") {
+				writes = append(writes, write{op, who(), rapid.Float64().Draw(rt, "v")})
+			}
+			system := func(f *registry.Frame) {
+				hashOf(t, f)
+				for _, w := range writes {
+					switch w.op {
+					case 0:
+						_ = registry.Set(f, w.h, velocity{w.v, 1})
+					case 1:
+						_ = registry.SetActive(f, w.h, w.v > 1)
+					case 2:
+						_ = f.Destroy(w.h)
+					case 3:
+						_ = registry.Set(f, w.h, feeling{int32(w.v)})
+					}
+					hashOf(t, f)
+				}
+				got := hashOf(t, f)
+				was, again := hashes[f.FrameNumber()]
+				require.True(rt, !again || was == got, "frame %d: %#x, and %#x before", f.FrameNumber(), got, was)
+				hashes[f.FrameNumber()] = got
+			}
+			m.window(func(w *registry.Window) {
+				if was, ok := hashes[w.FrameNumber()-1]; ok {
+					require.Equal(rt, was, hashOf(t, w))
+				}
+				for _, op := range ops {
+					switch op {
+					case 0, 1:
+						born, err := m.arrows.SpawnBatch(w, 70, func(i int, a *arrow) { *a = anArrow(i) })
+						require.NoError(rt, err)
+						hs = append(hs, born...)
+					case 2:
+						_ = registry.Add(w, who(), frozen{})
+					case 3:
+						_ = registry.Remove[frozen](w, who())
+					case 4:
+						_ = w.Destroy(who())
+					case 5:
+						_ = registry.SetActive(w, who(), false)
+					case 6:
+						_ = registry.Set(w, who(), position{})
+					}
+					hashOf(t, w)
+				}
+			}, system)
+			systems[m.core.FrameNumber()] = system
+			require.Equal(rt, hashes[m.core.FrameNumber()], m.published())
+			if rapid.Bool().Draw(rt, "back") {
+				now := m.core.FrameNumber()
+				to := now - min(now, uint64(rapid.IntRange(0, 6).Draw(rt, "depth")))
+				m.goBack(to, systems)
+				require.Equal(rt, now, m.core.FrameNumber())
+				require.Equal(rt, hashes[now], m.published())
+				require.NoError(rt, m.r.Verify())
+			}
 		}
 	})
 }

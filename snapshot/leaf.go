@@ -12,8 +12,8 @@ import (
 //
 // The canonical bytes of a value are its scalars in the order of memory, each in little endian, with
 // nothing between them. Unexported and blank fields are values: they are copied with the cell. A uintptr
-// counts as 8 bytes, and so do int and uint on a 64-bit host. On a 32-bit host those three have 4, so a component with one of
-// them is another one there: state that is to travel names its sizes.
+// counts as 8 bytes, and so do int and uint on a 64-bit host. On a 32-bit host those three have 4, so a
+// component with one of them is another one there: state that is to travel names its sizes.
 type leaves struct {
 	dense bool // the bytes of a cell are its canonical bytes: no padding, on a little-endian host
 	size  int  // canonical bytes of a cell
