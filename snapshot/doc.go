@@ -14,6 +14,12 @@
 // It leaves to package registry what a state is, and to its callers when to save, where to, and what to
 // do about a loss.
 //
+// # Hashes
+//
+// [Hash] gives a state as a number and [Diff] the first difference of two states: what every entity that is not
+// cosmetic is, slot, handle, activity and Temporal values, and nothing else. Both work on windows, frames and
+// published frames, and a hash costs what has changed since the last one.
+//
 // # Files
 //
 // A saved state appears under its name whole or not at all: it is written beside it, synced, and
