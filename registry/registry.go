@@ -124,6 +124,7 @@ type Registry struct {
 	randFrame    uint64
 	reported     []error   // failures of observers and wishes, when no engine takes them
 	boardVersion [2]uint64 // Store.Version that each buffer of the board was made for
+	settled      uint64    // reservations that got their entity
 	shown        statSum   // what the board shows
 	relocation   Relocation
 	moves        uint64 // slots that changed hands without a birth or a death

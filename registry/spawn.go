@@ -72,6 +72,7 @@ func (r *Registry) birth(a *archetype.Archetype) (handles.Local, *archetype.Chun
 
 // settle writes who lives in a slot, for a handle that was reserved. Owner only.
 func (r *Registry) settle(a *archetype.Archetype, ch *archetype.Chunk, slot uint32, h handles.Local) {
+	r.settled++ // the board goes by it
 	ch.Entities()[slot] = h
 	r.show(ch, slot)
 	a.AddLive(1)

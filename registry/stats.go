@@ -92,9 +92,9 @@ type archLabel struct {
 
 // statSum is everything that changes whenever any counter does. The last three only rise.
 type statSum struct {
-	inactive, dying, placeless int
-	global, local, net         SpaceStats
-	version, lives, moves      uint64
+	inactive, dying, placeless     int
+	global, local, net             SpaceStats
+	version, lives, moves, settled uint64
 }
 
 // publish shows the present counters, if one has changed. Owner only.
@@ -108,7 +108,7 @@ func (r *Registry) publish() {
 	sum := statSum{
 		inactive: r.inactive, dying: len(r.dying) - r.hist.processed, placeless: r.placeless,
 		global: r.globalStats(local), local: local, net: r.nets.Stats(),
-		version: r.store.Version(), lives: lives, moves: r.moves,
+		version: r.store.Version(), lives: lives, moves: r.moves, settled: r.settled,
 	}
 	if sum == r.shown {
 		return
