@@ -1,14 +1,17 @@
 package registry_test
 
 import (
+	"fmt"
 	"reflect"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
 	"github.com/airlock-ecs/airlock/archetype"
+	"github.com/airlock-ecs/airlock/handles"
 	"github.com/airlock-ecs/airlock/registry"
 )
 
@@ -70,7 +73,7 @@ func (s saved) into(r *registry.Registry) error {
 }
 
 func (s saved) fill(archetypes []*archetype.Archetype) error {
-	for i, a := range archetypes {
+	for i, a := range archetypes[:len(s.cells)] { // without cells they are zero
 		for k, comp := range a.Components() {
 			n := 0
 			for c, ch := range a.Chunks() {
@@ -189,4 +192,175 @@ func TestARestoredRegistryIsTheOneThatWasSaved(t *testing.T) {
 			k = again
 		}
 	})
+}
+
+// numbers calls fn with every number in a state, and how it is reached.
+func numbers(v reflect.Value, path string, fn func(path string, v reflect.Value)) {
+	switch v.Kind() {
+	case reflect.Pointer:
+		numbers(v.Elem(), path, fn)
+	case reflect.Struct:
+		for i := range v.NumField() {
+			numbers(v.Field(i), path+"."+v.Type().Field(i).Name, fn)
+		}
+	case reflect.Slice, reflect.Array:
+		for i := range v.Len() {
+			numbers(v.Index(i), fmt.Sprintf("%s[%d]", path, i), fn)
+		}
+	case reflect.String:
+	default:
+		fn(path, v)
+	}
+}
+
+func TestNoNumberOfAStateIsBelieved(t *testing.T) {
+	for _, c := range []registry.Config{{MaxEntities: 40}, {MaxEntities: 40, TemporalFrames: 8}} {
+		k := newWorld(t, c)
+		e := k.engine()
+		var hs []handles.Local
+		for round := range 3 {
+			require.NoError(t, e.frame(func(w *registry.Window) error {
+				for i := range 8 {
+					h := k.spawn(w)
+					hs = append(hs, h)
+					if i > 1 {
+						require.NoError(t, registry.SetParent(w, h, hs[len(hs)-2]))
+					}
+					_, err := w.AssignNet(h)
+					require.NoError(t, err)
+				}
+				require.NoError(t, w.BindNet(k.spawn(w), handles.NewNet(7, uint32(round+1), 3)))
+				require.NoError(t, registry.Add(w, hs[len(hs)-8], frozen{}))
+				w.Named("a cause")
+				require.NoError(t, w.Destroy(hs[len(hs)-3]))
+				if round == 0 {
+					w.ProcessDeferredDestructions()
+					w.ConfirmLocalRecycles()
+				}
+				return nil
+			}))
+			require.Error(t, e.frame(func(w *registry.Window) error {
+				_, err := w.AssignNet(k.spawn(w))
+				require.NoError(t, err)
+				return errPlanned
+			}))
+		}
+		var s saved
+		k.update(func(w *registry.Window) {
+			require.NoError(t, k.r.Destroy(hs[len(hs)-8]))
+			s = captureIn(t, w)
+		})
+		good := clone(s.state)
+		var paths []string
+		numbers(reflect.ValueOf(good), "", func(path string, _ reflect.Value) { paths = append(paths, path) })
+		tried, refused := 0, 0
+		for i, path := range paths {
+			if racing && i%9 != 0 {
+				continue
+			}
+			for _, how := range []int{0, 1, 2, 3} {
+				bad := clone(good)
+				at, changed := 0, true
+				numbers(reflect.ValueOf(bad), "", func(_ string, v reflect.Value) {
+					if at == i {
+						changed = spoil(v, how)
+					}
+					at++
+				})
+				if !changed || strings.Contains(path, ".Live[") {
+					continue // it is found from the rest
+				}
+				tried++
+				other := newWorld(t, c)
+				before := other.r.Stats()
+				err := saved{state: bad}.into(other.r)
+				require.NoError(t, other.r.Verify(), "%s, spoiled in way %d, after %v", path, how, err)
+				if err != nil {
+					refused++
+					require.Equal(t, before, other.r.Stats(), path)
+					continue
+				}
+				other.recycle() // what nobody can tell from the right one
+				other.update(func(w *registry.Window) { _, _ = other.soldiers.Spawn(w, soldier{}) })
+				require.NoError(t, other.r.Verify(), "%s, spoiled in way %d", path, how)
+			}
+		}
+		require.Greater(t, refused, tried/2)
+	}
+}
+
+// spoil makes another number of it, and says whether it did.
+func spoil(v reflect.Value, how int) bool {
+	switch v.Kind() {
+	case reflect.Bool:
+		v.SetBool(!v.Bool())
+		return how == 0
+	case reflect.Int:
+		old := v.Int()
+		v.SetInt([]int64{0, old + 1, old - 1, 1 << 40}[how])
+		return v.Int() != old
+	default:
+		old := v.Uint()
+		v.SetUint([]uint64{0, old + 1, old - 1, 1<<(v.Type().Bits()-1) | 1}[how])
+		return v.Uint() != old
+	}
+}
+
+func TestAStateGoesIntoAFreshRegistryOnly(t *testing.T) {
+	k := newWorld(t, registry.Config{})
+	k.spawnMany(3)
+	s := capture(t, k.r)
+	used := func(use func(k *world)) {
+		t.Helper()
+		other := newWorld(t, registry.Config{})
+		use(other)
+		require.ErrorIs(t, s.into(other.r), registry.ErrNotEmpty)
+	}
+	used(func(k *world) { k.spawnOne() })
+	used(func(k *world) { _, err := k.r.Reserve(); require.NoError(t, err) })
+	used(func(k *world) { k.spawnOne(); k.update(func(w *registry.Window) { require.NoError(t, w.Reset()) }) })
+	used(func(k *world) { k.fails(func(w *registry.Window) { k.spawn(w) }) })
+
+	other := newWorld(t, registry.Config{})
+	other.update(func(w *registry.Window) {
+		p, err := registry.PrepareRestore(w, s.state)
+		require.NoError(t, err)
+		_, err = other.r.Reserve() // after it was checked
+		require.NoError(t, err)
+		require.ErrorIs(t, p.Run(s.fill), registry.ErrNotEmpty)
+	})
+	var late *registry.Restoration
+	other = newWorld(t, registry.Config{})
+	other.update(func(w *registry.Window) {
+		var err error
+		late, err = registry.PrepareRestore(w, s.state)
+		require.NoError(t, err)
+	})
+	require.ErrorIs(t, late.Run(s.fill), registry.ErrExpired)
+	_, err := registry.PrepareRestore(nil, s.state)
+	require.ErrorIs(t, err, registry.ErrExpired)
+	_, _, err = registry.CaptureState(nil)
+	require.ErrorIs(t, err, registry.ErrExpired)
+}
+
+func TestALoadedDeathHasItsObituary(t *testing.T) {
+	k := newWorld(t, registry.Config{})
+	h := k.spawnOne()
+	var s saved
+	k.update(func(w *registry.Window) {
+		w.Named("the end")
+		require.NoError(t, w.Destroy(h))
+		s = captureIn(t, w)
+	})
+	other := newWorld(t, registry.Config{})
+	told := 0
+	for _, kind := range []registry.EventKind{registry.Spawned, registry.Destroyed} {
+		_, err := other.r.Observe(kind, func(*registry.Frame, []registry.Event) { told++ })
+		require.NoError(t, err)
+	}
+	require.NoError(t, s.into(other.r))
+	o, ok := other.r.Obituary(h)
+	require.True(t, ok)
+	require.Equal(t, "the end", o.Cause)
+	require.Zero(t, told, "no event tells of what is loaded")
 }

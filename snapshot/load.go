@@ -21,24 +21,26 @@ import (
 
 // Load puts a saved state into a registry in which no handle was ever issued: all of it, or nothing
 // changes. From then on the registry is the one that was saved: the same handles are alive and dead, those that
-// were born after the save are dead too, and the same operations give the same handles in the same slots. The frame number
-// is that of the save. What the callback did before is committed, and nothing of it or of the load is undone.
+// were born after the save are dead too, and the same operations give the same handles in the same slots. The frame
+// number is that of the save: a frame in progress has it from here on, else the next frame is the one after. What the
+// callback did before is committed, and nothing of it or of the load is undone.
 //
-// Classes and components are matched by name. Those of the state have to be registered with the same fields, tiers and chunk
-// sizes, in any order, and others may be. Owner has to be the same, and MaxEntities large enough, or the same if
-// there is a temporal ring or the registry is deterministic; in either case the saved one was, too.
+// Classes and components are matched by name. Those of the state have to be registered with the same fields, tiers and
+// chunk sizes, in any order, and others may be registered beside them. Owner has to be the same, and so has
+// whether the registry is deterministic and whether there is a temporal ring; with either, MaxEntities too, and
+// without it has to be large enough.
 //
-// No event tells of the entities. A frame that was published before cannot be acquired any more. Reserve may
-// answer ErrExhausted while it runs.
+// No event tells of the entities. A frame that was published before cannot be acquired any more; who has one keeps it.
+// There is no going back to before the load. Reserve may answer ErrExhausted while it runs.
 //
-// What in is is not believed, whatever its checksums say. But they keep out accidents, not forgers: who gets
-// states from others needs a signature round them, and a limit (io.LimitReader) under whatever decompresses them.
+// What in says is not believed, whatever its checksums are. But those keep out accidents, not forgers: who gets
+// states from others needs a signature round them, and a limit (io.LimitReader) on whatever decompresses them.
 //
-// Errors: ErrDamaged; ErrVersion; ErrSchema, with the class or component that differs; registry.ErrNotEmpty, also after
-// a Reset, since what was issued before it stays dead; registry.ErrExhausted; ErrNoCodec; registry.ErrIterating in a loop;
-// registry.ErrExpired; what in says.
-// Concurrency: window holder; others may reserve, destroy and read frames. Allocates: yes; as much as there are bytes
-// in the state, whatever it says of its length.
+// Errors: ErrDamaged; ErrVersion; ErrSchema, with the class or component that differs; registry.ErrConfig;
+// registry.ErrNotEmpty, also after a Reset, since what was issued before it stays dead; registry.ErrExhausted; ErrNoCodec,
+// and what the methods of a component say; registry.ErrIterating in a loop; registry.ErrExpired; what in returns.
+// Concurrency: window holder; others may reserve, destroy and read frames. Allocates: yes; for bytes that have arrived, and
+// no more indices than MaxEntities allows.
 func Load(in io.Reader, w *registry.Window) error {
 	r, err := registry.Opened(w)
 	if err != nil {

@@ -241,7 +241,11 @@ func TestALoadedRegistryGoesOnAsTheSavedOne(t *testing.T) {
 	for _, c := range []registry.Config{{}, {Deterministic: true}, {TemporalFrames: 8}} {
 		c.MaxEntities, c.Owner = 2000, 3
 		t.Run(fmt.Sprintf("%+v", c), func(t *testing.T) {
+			run := 0
 			rapid.Check(t, func(rt *rapid.T) {
+				if run++; raceEnabled && run%8 != 1 {
+					return // each takes ten times as long
+				}
 				hooks := registry.Hooks{OnError: func(error) {}} // of what was put off
 				a := &player{realm: newRealm(t, realmConfig{Config: c, hooks: hooks, slots: rapid.SampledFrom([]int{0, 64, 128}).Draw(rt, "slots")})}
 				for range rapid.IntRange(0, 6).Draw(rt, "before") {
@@ -510,17 +514,15 @@ func TestSaveWhileOthersReserveAndDestroy(t *testing.T) {
 			w.ProcessDeferredDestructions()
 			w.ConfirmLocalRecycles()
 		})
-		for round := range 15 {
-			stop := make(chan struct{})
+		rounds, deeds := 10, 6000
+		if raceEnabled {
+			rounds, deeds = 3, 600
+		}
+		for round := range rounds {
 			var others sync.WaitGroup
 			for i := range 3 {
 				others.Go(func() {
-					for n := i; ; n += 3 {
-						select {
-						case <-stop:
-							return
-						default:
-						}
+					for n := i; n < deeds; n += 3 {
 						if h, err := a.r.Reserve(); err == nil {
 							runtime.Gosched()
 							_ = a.r.Destroy(h)
@@ -538,7 +540,6 @@ func TestSaveWhileOthersReserveAndDestroy(t *testing.T) {
 				more, _ := a.arrows.SpawnBatch(w, 50, nil) // they may have taken all there is
 				spawned = append(spawned, more...)
 			})
-			close(stop)
 			others.Wait()
 			copy(hs[700+50*round:], spawned)
 			b := newRealm(t, realmConfig{Config: c})
