@@ -105,7 +105,7 @@ func TestAVacantPlaceIsTakenFirst(t *testing.T) {
 	fill(a, 64*12) // extents of 1, 1, 2, 4 and 8 places, of which 4 are in use
 	bytes := a.Bytes()
 	released := a.Chunks()[5]
-	column, base := released.Column(0), released.Base()
+	base := released.Base()
 	extent, place := released.Place()
 	require.Equal(t, []int{3, 1}, []int{extent, place})
 	for range 8 {
@@ -113,7 +113,7 @@ func TestAVacantPlaceIsTakenFirst(t *testing.T) {
 		*(*byte)(released.Cell(0, 0, 16)) = 7
 		store.Turn()
 	}
-	column = released.Column(0)
+	column := released.Column(0)
 	a.ReclaimRun(released, 0, 64)
 	a.ReleaseChunk(5)
 	store.Reap(store.Frame() - 1)

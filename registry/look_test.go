@@ -162,9 +162,9 @@ func TestManyLooksAtOneTime(t *testing.T) {
 // compares.
 func TestSettledContentHasOneName(t *testing.T) {
 	type name struct {
-		published       bool
-		chunk, stamp    uint64
-		slot, allocated int
+		published    bool
+		chunk, stamp uint64
+		slot         int
 	}
 	rapid.Check(t, func(rt *rapid.T) {
 		s := newStage(t, rapid.SampledFrom([]int{0, 8}).Draw(rt, "ring"))

@@ -878,8 +878,8 @@ func TestEveryFlippedBitOfA16KiBStateIsDetected(t *testing.T) {
 	if raceEnabled {
 		t.Skip("too slow")
 	}
-	a := newRealm(t, realmConfig{slots: 64})
-	for n := 150; ; n += 1 {
+	var a *realm
+	for n := 150; ; n++ {
 		a = newRealm(t, realmConfig{slots: 64})
 		a.spawnArrows(n)
 		if len(a.save()) >= 16<<10 {
