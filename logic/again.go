@@ -38,7 +38,9 @@ func (s *stepper) changesOf(frame uint64) []systemChange {
 // goBack goes back to the frame that was asked for, if one was.
 func (s *stepper) goBack() {
 	if frame, ok := s.shell.goBack(); ok {
-		s.shell.wentBack(s.goBackTo(frame))
+		var err error
+		defer func() { s.shell.wentBack(err) }() // also when an observer exits: the pin of the frame is given back
+		err = s.goBackTo(frame)
 	}
 }
 
@@ -46,7 +48,7 @@ func (s *stepper) goBackTo(frame uint64) error {
 	returned := false
 	s.shell.entering(observers) // who is told what is undone
 	defer func() {
-		if !returned { // an observer has exited: the registry has gone back, and those behind it are told with the next events
+		if !returned { // an observer has exited: the registry has gone back, and all others are told
 			s.wentBack(frame)
 			s.shell.exited(&registry.PanicError{Value: registry.ErrGoexit, Where: observers.String(), Frame: s.core.FrameNumber()})
 		}

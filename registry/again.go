@@ -125,9 +125,11 @@ func (r *Registry) dieAgain(h handles.Local) {
 		if old = w; w.Place() != handles.NoPlace {
 			r.killed.Add(-1)
 		}
-	case w.State() == handles.Dying && w.Place() != handles.NoPlace:
+	case w.State() == handles.Dying && (w.Place() != handles.NoPlace || r.findDeath(h) == nil):
 		old = w // others have destroyed it once more: this is the death they have seen before
-		r.killed.Add(-1)
+		if w.Place() != handles.NoPlace {
+			r.killed.Add(-1)
+		}
 		r.recorded.early[h] = true
 	default:
 		return

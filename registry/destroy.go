@@ -258,7 +258,7 @@ func (w *Window) ProcessDeferredDestructions() int {
 		r.rec.add(op{kind: opProcess})
 	}
 	n := r.process()
-	if r.hist.on {
+	if r.hist.on || r.rec != nil {
 		r.commit()
 	}
 	return n

@@ -2,6 +2,8 @@ package registry
 
 import (
 	"fmt"
+	"maps"
+	"runtime"
 	"slices"
 	"sync/atomic"
 
@@ -49,6 +51,7 @@ type history struct {
 	waits    bool      // a state was loaded that had a history, and there is no engine yet
 	leftover []vacancy // of that state: slots that are to be reclaimed when they have left the ring
 
+	claimed  []handles.Local               // inner handles that the callback which fails has claimed, and whose deaths are to come; newest first
 	recalled []handles.Local               // destroyed from outside, and not seen by the owner when it went back
 	netLimbo map[handles.Local]handles.Net // names that undoing took from their entities, until the present is reached
 }
@@ -112,6 +115,11 @@ func (r *Registry) endHistory() {
 	r.processTo(len(r.dying), len(r.vacated), r.frame.Load())
 	r.hist.forgetDead(r)
 	r.barrier()
+	for i := range r.hist.marks { // nobody goes back to them, and values of wishes are forgotten otherwise from now on
+		m := &r.hist.marks[i]
+		clear(m.wishes)
+		m.wishes = m.wishes[:0]
+	}
 	r.hist.on, r.recorded.on = false, r.recorded.kept.Load()
 	r.locals.KeepFrom(nil)
 	r.store.Keep(false)
@@ -261,6 +269,8 @@ func (c *Core) GoBack(frame uint64) error {
 	r.obitMark, r.deadBefore, r.frames.buried = min(r.obitMark, n), min(r.deadBefore, n), min(r.frames.buried, n)
 	clear(r.wishes)
 	r.wishes = append(r.wishes[:0], m.wishes...)
+	clear(r.granted.list) // what an Update that exited has left over is put off once more
+	r.granted.list, r.granted.next = r.granted.list[:0], 0
 	r.store.Restore(m.storage, r.cosmetic)
 	r.undoFrom, r.run = len(r.undo), runNone
 	r.frame.Store(frame)
@@ -269,15 +279,30 @@ func (c *Core) GoBack(frame uint64) error {
 	r.moves++
 	r.tellMoves()
 	h.inert = true
-	defer func() { h.inert = false }()
-	r.deliver()
-	r.endFrame()
+	defer func() {
+		r.endFrame()
+		h.inert = false
+	}()
+	r.tellUndone()
 	if check.Enabled {
 		if err := r.store.Same(m.storage); err != nil {
 			check.Failf("gone back to frame %d: %v", frame, err)
 		}
 	}
 	return nil
+}
+
+// tellUndone tells the observers what was undone. Every one is told now, even if one before it exits the goroutine:
+// with the next events they would have a say.
+func (r *Registry) tellUndone() {
+	told := false
+	defer func() {
+		if !told {
+			r.tellUndone()
+		}
+	}()
+	r.deliver()
+	told = true
 }
 
 // cosmetic says whether an archetype is of a cosmetic class.
@@ -329,7 +354,7 @@ func (c *Core) Revive() {
 		_ = c.r.Destroy(h.recalled[i]) // nobody, if it was not born again
 	}
 	h.recalled = h.recalled[:0]
-	for _, n := range h.netLimbo {
+	for _, n := range slices.Sorted(maps.Values(h.netLimbo)) {
 		c.r.nets.Free(n, c.r.frame.Load())
 	}
 	clear(h.netLimbo)
@@ -339,8 +364,16 @@ func (c *Core) Revive() {
 // be simulated again as it was.
 var errInert = fmt.Errorf("an observer is told what a rollback has undone, and has no say: %w", ErrDeterministic)
 
-// unclaim takes the claim of an inner handle back, as if it had never been.
+// unclaim takes the claim of an inner handle back, as if it had never been. Others may destroy h until it is the owner
+// who has: one of them that was first has its word in the outside list, or is about to.
 func (r *Registry) unclaim(h handles.Local) {
+	for {
+		if _, won := r.locals.Kill(h); won {
+			break
+		}
+		r.recall()
+		runtime.Gosched()
+	}
 	r.locals.Unclaim(h)
 	r.giveRoom(1)
 }

@@ -220,6 +220,7 @@ func (r *Registry) endRecording() {
 		return
 	}
 	r.rec = nil
+	k.putOff(r.wishes[r.wishedBefore:])
 	if n := len(k.rec.ops); n > k.start {
 		k.rec.groups = append(k.rec.groups, group{groupOps, k.start, n})
 	}
@@ -299,15 +300,19 @@ func (k *recording) seal(r *Registry) {
 		k.add(op{kind: opBurnNet, other: r.netBurns})
 		r.netBurns = 0
 	}
-	for _, w := range r.wishes[r.wishedBefore:] {
+	k.forget()
+	k.from = len(k.rec.ops)
+}
+
+// putOff notes what the parts of parallel loops in the callback, which has not failed, have put off.
+func (k *recording) putOff(list []wish) {
+	for _, w := range list {
 		if k.rec.alien == nil {
 			k.rec.alien = errWish
 		}
 		k.rec.wishes = append(k.rec.wishes, w)
 		k.add(op{kind: opWish, other: uint64(len(k.rec.wishes) - 1)})
 	}
-	k.forget()
-	k.from = len(k.rec.ops)
 }
 
 // componentAt is the component that a column of an archetype is of, and which of its fields.

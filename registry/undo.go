@@ -149,20 +149,24 @@ func (r *Registry) rollback() {
 		r.rec.drop()
 	}
 	r.undoTo(r.undoFrom)
-	for _, h := range r.burned {
-		r.log(undoOp{kind: undoBurn, h: h})
-	}
-	r.burned = r.burned[:0]
 	r.commit()
 }
 
-// undoTo takes back the steps from mark on, newest first, and their events.
+// undoTo takes back the steps from mark on, newest first, and their events. What lasts of them, though they are taken
+// back, is logged anew, oldest first.
 func (r *Registry) undoTo(mark int) {
 	for n := len(r.undo); n > mark; n = len(r.undo) {
 		op := r.undo[n-1]
 		r.undo, r.run = r.undo[:n-1], runNone
 		r.undoOne(&op)
 	}
+	for i := len(r.hist.claimed) - 1; i >= 0; i-- {
+		r.log(undoOp{kind: undoClaim, h: r.hist.claimed[i]})
+	}
+	for i := len(r.burned) - 1; i >= 0; i-- {
+		r.log(undoOp{kind: undoBurn, h: r.burned[i]})
+	}
+	r.hist.claimed, r.burned = r.hist.claimed[:0], r.burned[:0]
 }
 
 func (r *Registry) undoOne(op *undoOp) {
@@ -208,9 +212,17 @@ func (r *Registry) undoOne(op *undoOp) {
 	case undoArchetype:
 		r.dropArchetype()
 	case undoClaim:
-		r.unclaim(op.h)
+		if r.hist.going {
+			r.unclaim(op.h)
+		} else { // a callback that fails leaves it to dropWishes to end the reservation
+			r.hist.claimed = append(r.hist.claimed, op.h)
+		}
 	case undoBurn:
-		r.locals.Unclaim(op.h)
+		if r.hist.going {
+			r.locals.Unclaim(op.h)
+		} else {
+			r.burned = append(r.burned, op.h)
+		}
 	case undoProcess:
 		r.unprocess(op)
 	case undoVacated:
@@ -246,8 +258,11 @@ func (r *Registry) unspawn(h handles.Local, fresh bool) {
 		r.leave(ch, slot)
 		r.unclaim(h)
 	case r.hist.going: // a name that others may hold: it waits for its birth to be repeated
-		r.leave(ch, slot)
-		r.locals.Unspawned(h)
+		if r.locals.Unspawned(h) {
+			r.leave(ch, slot)
+		} else {
+			r.disown(h, ch, slot)
+		}
 	case r.spaceOf(h.Index()).Unissue(h):
 		r.leave(ch, slot)
 		r.giveRoom(1)
@@ -255,6 +270,9 @@ func (r *Registry) unspawn(h handles.Local, fresh bool) {
 			r.burned = append(r.burned, h)
 		}
 	default:
+		if r.hist.on && inner { // its death is to come
+			r.hist.claimed = append(r.hist.claimed, h)
+		}
 		r.disown(h, ch, slot)
 	}
 	if !r.ringed() {

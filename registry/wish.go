@@ -158,8 +158,8 @@ func (f *Frame) wishLocked(w wish) {
 // reservations that they made. Owner only.
 func (r *Registry) dropWishes() {
 	for _, w := range r.wishes[r.wishedBefore:] {
-		if w.kind == wishSpawn {
-			r.killOne(w.h)
+		if w.kind == wishSpawn && r.killOne(w.h) && r.rec != nil {
+			r.recordDestroyed(w.h) // a reservation of a caller from outside does not go back with its claim
 		}
 	}
 	clear(r.wishes[r.wishedBefore:])

@@ -91,6 +91,7 @@ type Journal struct {
 	buf    []byte
 	steps  func(*registry.Step) error // j.step, made once
 	last   uint64                     // the entity of the step before
+	part   int                        // bytes of a piece, see recordPart
 	err    error
 }
 
@@ -112,7 +113,7 @@ func openJournalOn(d disk, dir string, r *registry.Registry, t Terms, opts ...Jo
 	for _, opt := range opts {
 		opt(&o)
 	}
-	j := &Journal{schema: s}
+	j := &Journal{schema: s, part: partBytes}
 	j.steps = j.step
 	if _, ok := d.(osDisk); ok {
 		if err := os.MkdirAll(dir, 0o777); err != nil {
@@ -137,8 +138,8 @@ func openJournalOn(d disk, dir string, r *registry.Registry, t Terms, opts ...Jo
 	b = binary.AppendUvarint(b, t.Frame)
 	b = binary.LittleEndian.AppendUint64(b, t.Hash)
 	b = appendFlag(b, t.State != nil)
-	if err := j.log.append(b); err == nil {
-		err = j.log.sync()
+	if j.log.append(b) == nil {
+		_ = j.log.sync() // its error is kept, as that of append is
 	}
 	if j.log.err != nil {
 		j.log.close() // its error is the same
@@ -150,7 +151,7 @@ func openJournalOn(d disk, dir string, r *registry.Registry, t Terms, opts ...Jo
 // Append appends a frame that has ended, and hands it to the system.
 //
 // Errors: what cannot be written down; what the file system says. Then the journal ends before this frame.
-// Concurrency: the owner of the registry. Allocates: for growth.
+// Concurrency: the owner of the registry. Allocates: a few bytes.
 func (j *Journal) Append(f *JournalFrame) error {
 	if j.err != nil {
 		return j.err
@@ -212,9 +213,9 @@ func (j *Journal) fail(err error) error {
 // write appends a record, in parts if it is long, and flushes.
 func (j *Journal) write(b []byte) error {
 	var err error
-	pieces := len(b) > partBytes
-	for ; len(b) > partBytes && err == nil; b = b[partBytes:] {
-		err = j.log.append(append([]byte{recordPart}, b[:partBytes]...))
+	pieces := len(b) > j.part
+	for ; len(b) > j.part && err == nil; b = b[j.part:] {
+		err = j.log.append(append([]byte{recordPart}, b[:j.part]...))
 	}
 	if pieces {
 		b = append([]byte{recordRest}, b...)

@@ -136,12 +136,12 @@ func (j *JournalReader) Last() (uint64, error) {
 	for b, ok := log.next(); ok; b, ok = log.next() {
 		switch {
 		case len(b) > 0 && b[0] == recordPart:
-			if part == nil {
+			if len(part) < binary.MaxVarintLen64+1 {
 				part = append(part, b[1:min(len(b), 16)]...)
 			}
 			continue
 		case len(b) > 0 && b[0] == recordRest:
-			b = part
+			b = append(part, b[1:min(len(b), 16)]...)
 		}
 		if len(b) > 0 && b[0] == recordFrame {
 			last, _ = binary.Uvarint(b[1:])

@@ -32,6 +32,7 @@ func main() {
 
 type commands struct {
 	Arena   arenaCommand   `cmd:"" help:"Run the arena, a small game server full of bots that you can join with nc."`
+	Replay  replayCommand  `cmd:"" help:"Do again what an arena has recorded with --journal, and compare every frame."`
 	Version versionCommand `cmd:"" help:"Print the version."`
 }
 
@@ -45,6 +46,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		kong.Exit(func(code int) { exit = max(exit, code) }),
 		kong.BindTo(ctx, (*context.Context)(nil)),
 		kong.BindTo(stdout, (*io.Writer)(nil)),
+		kong.Bind(stderrWriter{stderr}),
 	)
 	if err != nil {
 		fmt.Fprintln(stderr, "airlock:", err)
@@ -62,6 +64,11 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	switch {
 	case err == nil:
 		return 0
+	case errors.Is(err, errTold):
+		return exitFailed
+	case errors.Is(err, arena.ErrJournalExists):
+		fmt.Fprintf(stderr, "airlock: %v; choose another directory for --journal, or see it again with airlock replay\n", err)
+		return exitFailed
 	case errors.Is(err, arena.ErrConfig):
 		fmt.Fprintf(stderr, "airlock: %v\n", err)
 		return exitUsage
@@ -79,6 +86,8 @@ type arenaCommand struct {
 	Rate int           `default:"60" help:"Frames a second, 1 to 1000."`
 	For  time.Duration `placeholder:"10s" help:"Stop after this time; without it, Ctrl-C stops the arena."`
 	Seed uint64        `default:"1" help:"Where players appear and what bots do."`
+
+	Journal *string `placeholder:"DIR" help:"Record everything in this new directory, for airlock replay."`
 }
 
 func (c *arenaCommand) Run(ctx context.Context, stdout io.Writer) error {
@@ -88,9 +97,18 @@ func (c *arenaCommand) Run(ctx context.Context, stdout io.Writer) error {
 	if c.For < 0 {
 		return fmt.Errorf("%w: --for must not be negative, but it is %v", arena.ErrConfig, c.For)
 	}
-	server, err := arena.New(arena.Config{Port: c.Port, Bots: c.Bots, Rate: c.Rate, Seed: c.Seed, Out: stdout})
+	config := arena.Config{Port: c.Port, Bots: c.Bots, Rate: c.Rate, Seed: c.Seed, Out: stdout}
+	if c.Journal != nil {
+		if config.Journal = *c.Journal; config.Journal == "" {
+			return fmt.Errorf("%w: --journal needs the name of a directory", arena.ErrConfig)
+		}
+	}
+	server, err := arena.New(config)
 	if err != nil {
 		return err
+	}
+	if c.Journal != nil {
+		fmt.Fprintf(stdout, "recorded in %s; to see it again: airlock replay %s\n", config.Journal, config.Journal)
 	}
 	if c.For > 0 {
 		var cancel context.CancelFunc

@@ -13,11 +13,12 @@ const (
 	MaxRate = 1000
 )
 
-// ErrConfig and ErrPortInUse tell what New could not accept. The error's own text is one
-// sentence for whoever chose the value.
+// ErrConfig, ErrPortInUse and ErrJournalExists tell what New could not accept. The error's own
+// text is one sentence for whoever chose the value.
 var (
-	ErrConfig    = errors.New("arena: bad configuration")
-	ErrPortInUse = errors.New("arena: port in use")
+	ErrConfig        = errors.New("arena: bad configuration")
+	ErrPortInUse     = errors.New("arena: port in use")
+	ErrJournalExists = errors.New("arena: there is a journal already")
 )
 
 // Config says what a Server does. The zero value works: a free port, no bots, no output.
@@ -27,6 +28,9 @@ type Config struct {
 	Rate int       // frames a second, up to MaxRate; 0 means 60
 	Seed uint64    // of where players appear and of what bots do
 	Out  io.Writer // status lines and totals; nil means nobody reads them
+
+	// Journal is a directory in which everything is recorded that Replay needs to do it again; empty: nothing is.
+	Journal string
 }
 
 // refusal is a sentence for a person and a sentinel for a program.

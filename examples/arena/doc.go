@@ -5,7 +5,7 @@
 // What goes through which door:
 //
 //   - join and fire change structure: Engine.Spawn with a deadline (session.go).
-//   - move is input for a system: a bounded logic.Inbox, without a wait (world.go).
+//   - move is an operation of the next window: Engine.Defer, without a wait (world.go).
 //   - a disconnect is Registry.Destroy, which any goroutine may call and which never waits.
 //   - look reads what Logic owns: Logic copies it at the end of a frame, once for all that
 //     asked in that frame and not at all when nobody did, so that a steady frame pays one
@@ -15,6 +15,10 @@
 //
 // Logic never touches a socket: a client that reads slowly holds up its own goroutine until
 // its write deadline, and nobody else.
+//
+// With Config.Journal everything that comes from outside is recorded, and Replay does it again, frame by frame
+// with the same hash: the registry is deterministic, systems take what they decide by from components and from
+// Frame.Rand, and clients change the world in windows only.
 //
 // Life of a Server: New validates and listens; Run serves until its context ends, then stops
 // listener, bots, connections (each destroys its player) and engine, in this order.

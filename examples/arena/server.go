@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"log"
 	"math/rand/v2"
 	"net"
@@ -59,6 +60,10 @@ func New(cfg Config) (*Server, error) {
 		return nil, err
 	}
 	if err := s.build(); err != nil {
+		if errors.Is(err, ErrJournalExists) {
+			s.listener.Close() // the error is the journal's
+			return nil, err
+		}
 		return nil, errors.Join(fmt.Errorf("arena: %w", err), s.listener.Close())
 	}
 	return s, nil
@@ -76,7 +81,10 @@ func listen(port int) (net.Listener, error) {
 }
 
 func (s *Server) build() (err error) {
-	if s.reg, err = registry.New(registry.Config{MaxEntities: maxEntities}); err != nil {
+	if s.reg, err = newRegistry(); err != nil {
+		return err
+	}
+	if s.world, err = newWorld(s.reg, &s.tally, s.cfg.Seed); err != nil {
 		return err
 	}
 	s.engine, err = logic.New(s.reg, logic.Config{
@@ -87,8 +95,21 @@ func (s *Server) build() (err error) {
 	if err != nil {
 		return err
 	}
-	s.world, err = newWorld(s.reg, s.engine, &s.tally, s.cfg.Seed)
-	return err
+	if s.cfg.Journal != "" {
+		if err := s.engine.Journal(s.cfg.Journal); err != nil {
+			s.engine.Stop()
+			if errors.Is(err, fs.ErrExist) {
+				return &refusal{ErrJournalExists, fmt.Sprintf("there is a journal in %s already", s.cfg.Journal)}
+			}
+			return err
+		}
+	}
+	return s.world.play(s.engine)
+}
+
+// newRegistry makes the registry of an arena: deterministic, so that a journal of it can be done again.
+func newRegistry() (*registry.Registry, error) {
+	return registry.New(registry.Config{MaxEntities: maxEntities, Deterministic: true})
 }
 
 // Addr is where the server listens, with the port that was picked.

@@ -155,7 +155,7 @@ func (s *session) fire(ctx context.Context, c command) (string, error) {
 
 func (s *session) move(c command) (string, error) {
 	scale := min(1, longestStep/math.Hypot(c.dx, c.dy))
-	return "ok", s.srv.world.steps.Send(step{s.player, float32(c.dx * scale), float32(c.dy * scale)})
+	return "ok", s.srv.world.steer(step{s.player, float32(c.dx * scale), float32(c.dy * scale)})
 }
 
 func (s *session) look(ctx context.Context) (string, error) {

@@ -1,10 +1,12 @@
 package arena
 
 import (
+	"bytes"
 	"errors"
 	"math"
 	"math/rand/v2"
 
+	"github.com/airlock-ecs/airlock/archetype"
 	"github.com/airlock-ecs/airlock/handles"
 	"github.com/airlock-ecs/airlock/logic"
 	"github.com/airlock-ecs/airlock/registry"
@@ -21,6 +23,10 @@ const (
 	longestStep = 10 // a single move goes no further
 )
 
+// The world is reproducible: all of it that decides what happens is in Temporal components, which the hash of a frame
+// covers, and changes by what systems do and by operations of windows, which a journal has. Products are
+// rounded by a conversion, for else some processors add to them before they do.
+
 // Position is where something is on the field. A component.
 type Position struct{ X, Y float32 }
 
@@ -35,9 +41,20 @@ type Flight struct {
 
 // Fighter is what a player is and has done. A component.
 type Fighter struct {
-	Name                  string
+	Name                  Name
 	Health, Score, Deaths int32
 }
+
+// Name is what a player is called: without a pointer, so that it can be in a Temporal component.
+type Name [maxName]byte
+
+func nameOf(s string) (n Name) {
+	copy(n[:], s)
+	return n
+}
+
+// String is the name.
+func (n Name) String() string { return string(bytes.TrimRight(n[:], "\x00")) }
 
 // Player is the class of what a client plays.
 type Player struct {
@@ -70,11 +87,11 @@ type world struct {
 	people  *registry.Cells[Fighter]
 	flying  *views.Query[flying]
 	bodies  *views.Query[bodies]
-	steps   *logic.Inbox[step] // any goroutine sends
-	lookout lookout            // any goroutine asks
-	tally   *tally             // any goroutine counts and reads
-	rng     *rand.Rand         // where players appear
-	targets []target           // of the frame, kept for its memory
+	engine  *logic.Engine
+	lookout lookout    // any goroutine asks
+	tally   *tally     // any goroutine counts and reads
+	rng     *rand.Rand // where players appear; systems, which a replay runs again, have Frame.Rand
+	targets []target   // of the frame, kept for its memory
 }
 
 type flying struct {
@@ -90,36 +107,46 @@ type bodies struct {
 	ID       []handles.Local
 }
 
-// newWorld registers the game with a registry and its engine, before the first frame.
-func newWorld(reg *registry.Registry, engine *logic.Engine, t *tally, seed uint64) (*world, error) {
+// newWorld registers what the game is made of with a registry.
+func newWorld(reg *registry.Registry, t *tally, seed uint64) (*world, error) {
 	w := &world{reg: reg, tally: t, rng: rand.New(rand.NewPCG(seed, 0))}
-	var errs [11]error
-	w.players, errs[0] = registry.RegisterClass[Player](reg)
-	w.arrows, errs[1] = registry.RegisterClass[Arrow](reg)
-	w.places, errs[2] = registry.NewCells[Position](reg)
-	w.people, errs[3] = registry.NewCells[Fighter](reg)
-	w.flying, errs[4] = views.NewQuery[flying](reg)
-	w.bodies, errs[5] = views.NewQuery[bodies](reg)
-	w.steps, errs[6] = logic.NewInbox[step](engine, 4096)
-	_, errs[7] = engine.AddSystem(logic.PrePhysics, "step", w.step)
-	_, errs[8] = engine.AddSystem(logic.Physics, "fly", w.fly)
-	_, errs[9] = engine.AddSystem(logic.PostPhysics, "hit", w.hit)
-	_, errs[10] = engine.AddSystem(logic.Late, "look", w.look)
-	if err := errors.Join(errs[:]...); err != nil {
-		return nil, err
-	}
-	return w, t.observe(reg)
+	var errs [10]error
+	errs[0] = hashed[Position](reg)
+	errs[1] = hashed[Velocity](reg)
+	errs[2] = hashed[Flight](reg)
+	errs[3] = hashed[Fighter](reg)
+	w.players, errs[4] = registry.RegisterClass[Player](reg)
+	w.arrows, errs[5] = registry.RegisterClass[Arrow](reg)
+	w.places, errs[6] = registry.NewCells[Position](reg)
+	w.people, errs[7] = registry.NewCells[Fighter](reg)
+	w.flying, errs[8] = views.NewQuery[flying](reg)
+	w.bodies, errs[9] = views.NewQuery[bodies](reg)
+	return w, errors.Join(errs[:]...)
+}
+
+func hashed[C any](reg *registry.Registry) error {
+	_, err := registry.RegisterComponent[C](reg, registry.InTier(archetype.Temporal))
+	return err
+}
+
+// play registers the systems, before the first frame: of an engine that runs, or of a replay.
+func (w *world) play(engine *logic.Engine) error {
+	w.engine = engine
+	_, err1 := engine.AddSystem(logic.Physics, "fly", w.fly)
+	_, err2 := engine.AddSystem(logic.PostPhysics, "hit", w.hit)
+	_, err3 := engine.AddSystem(logic.Late, "look", w.look)
+	return errors.Join(err1, err2, err3, w.tally.observe(w.reg))
 }
 
 // somewhere is a place on the field to appear at.
-func (w *world) somewhere() Position {
-	return Position{w.rng.Float32() * fieldSize, w.rng.Float32() * fieldSize}
+func somewhere(rng *rand.Rand) Position {
+	return Position{float32(rng.Float32() * fieldSize), float32(rng.Float32() * fieldSize)}
 }
 
 // spawnPlayer runs in a window, on the goroutine of the connection that joins.
 func (w *world) spawnPlayer(win *registry.Window, name string) (handles.Local, handles.Net, Position, error) {
-	at := w.somewhere()
-	id, err := w.players.Spawn(win, Player{at, Fighter{Name: name, Health: fullHealth}})
+	at := somewhere(w.rng)
+	id, err := w.players.Spawn(win, Player{at, Fighter{Name: nameOf(name), Health: fullHealth}})
 	if err != nil {
 		return 0, 0, at, err
 	}
@@ -139,13 +166,14 @@ func (w *world) spawnArrow(win *registry.Window, shooter handles.Local, dx, dy f
 	return err
 }
 
-// step moves the players whose clients asked for it since the last frame.
-func (w *world) step(f *logic.Frame) {
-	for _, s := range w.steps.Drain(f.Frame) {
-		if at, ok := w.places.Get(f, s.who); ok { // false: the player left in the meantime
-			*at = Position{at.X + s.dx, at.Y + s.dy}.onField()
+// steer moves a player in the next window. Any goroutine.
+func (w *world) steer(s step) error {
+	return w.engine.Defer(func(win *registry.Window) error {
+		if at, ok := w.places.Peek(win, s.who); ok { // false: the player left in the meantime
+			w.places.Set(win, s.who, Position{at.X + s.dx, at.Y + s.dy}.onField())
 		}
-	}
+		return nil
+	})
 }
 
 // fly moves the arrows and drops those that are too old or leave the field.
@@ -154,8 +182,8 @@ func (w *world) fly(f *logic.Frame) {
 	for run := range w.flying.Runs(f) {
 		at, v, flight, id := run.Position, run.Velocity, run.Flight, run.ID
 		for i := range at {
-			at[i].X += v[i].X * dt
-			at[i].Y += v[i].Y * dt
+			at[i].X += float32(v[i].X * dt)
+			at[i].Y += float32(v[i].Y * dt)
 			flight[i].Left -= dt
 			if flight[i].Left <= 0 || at[i] != at[i].onField() {
 				w.tally.check(f.Destroy(id[i]))
@@ -186,7 +214,7 @@ func (w *world) hit(f *logic.Frame) {
 	dt := float32(f.Delta)
 	for run := range w.flying.Runs(f) {
 		for i, to := range run.Position {
-			from := Position{to.X - run.Velocity[i].X*dt, to.Y - run.Velocity[i].Y*dt}
+			from := Position{to.X - float32(run.Velocity[i].X*dt), to.Y - float32(run.Velocity[i].Y*dt)}
 			shooter := run.Flight[i].Shooter
 			for _, t := range w.targets {
 				if t.id != shooter && touches(t.at, from, to) {
@@ -202,14 +230,14 @@ func (w *world) hit(f *logic.Frame) {
 // touches says whether the way from from to to comes within bodyRadius of p.
 func touches(p, from, to Position) bool {
 	dx, dy := to.X-from.X, to.Y-from.Y
-	t := ((p.X-from.X)*dx + (p.Y-from.Y)*dy) / max(dx*dx+dy*dy, 1e-9)
+	t := (float32((p.X-from.X)*dx) + float32((p.Y-from.Y)*dy)) / max(float32(dx*dx)+float32(dy*dy), 1e-9)
 	t = min(max(t, 0), 1)
-	return distance2(p, Position{from.X + t*dx, from.Y + t*dy}) <= bodyRadius*bodyRadius
+	return distance2(p, Position{from.X + float32(t*dx), from.Y + float32(t*dy)}) <= bodyRadius*bodyRadius
 }
 
 func distance2(a, b Position) float32 {
 	dx, dy := a.X-b.X, a.Y-b.Y
-	return dx*dx + dy*dy
+	return float32(dx*dx) + float32(dy*dy)
 }
 
 // wound takes one health from victim. A player without health scores for the shooter, if
@@ -227,7 +255,7 @@ func (w *world) wound(f *logic.Frame, victim, shooter handles.Local) {
 	v.Health = fullHealth
 	v.Deaths++
 	if at, ok := w.places.Get(f, victim); ok {
-		*at = w.somewhere()
+		*at = somewhere(f.Rand())
 	}
 	if s, ok := w.people.Get(f, shooter); ok {
 		s.Score++

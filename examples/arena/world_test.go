@@ -26,8 +26,9 @@ func newStage(t *testing.T) *stage {
 	tally := new(tally)
 	engine, err := logic.New(reg, logic.Config{Rate: 60, OnError: tally.check})
 	require.NoError(t, err)
-	w, err := newWorld(reg, engine, tally, 1)
+	w, err := newWorld(reg, tally, 1)
 	require.NoError(t, err)
+	require.NoError(t, w.play(engine))
 	t.Cleanup(func() {
 		require.NoError(t, engine.Stop())
 		_, err := tally.audit(reg, 0, 0)
@@ -109,9 +110,9 @@ func TestAnArrowThatHitsWoundsAndTheThirdHitScores(t *testing.T) {
 		assert.EqualValues(t, n, s.tally.hits.Load())
 	}
 	got := s.sighting(ann)
-	assert.Equal(t, Fighter{"ann", fullHealth, 0, 1}, got.Fighter)
+	assert.Equal(t, Fighter{nameOf("ann"), fullHealth, 0, 1}, got.Fighter)
 	assert.NotEqual(t, Position{80, 50}, got.at, "a killed player appears somewhere else")
-	assert.Equal(t, Fighter{"bob", fullHealth, 1, 0}, s.sighting(bob).Fighter)
+	assert.Equal(t, Fighter{nameOf("bob"), fullHealth, 1, 0}, s.sighting(bob).Fighter)
 	assert.EqualValues(t, 1, s.tally.kills.Load())
 	assert.EqualValues(t, 3, s.tally.destroyed.Load(), "the arrows are gone")
 }
@@ -160,12 +161,12 @@ func TestAnArrowOutlivesItsShooter(t *testing.T) {
 func TestMovesStayOnTheFieldAndOutliveNobody(t *testing.T) {
 	s := newStage(t)
 	bob, ann := s.player("bob", Position{1, 199}), s.player("ann", Position{50, 50})
-	require.NoError(t, s.steps.Send(step{bob, -5, 5}))
-	require.NoError(t, s.steps.Send(step{ann, 5, 5}))
+	require.NoError(t, s.steer(step{bob, -5, 5}))
+	require.NoError(t, s.steer(step{ann, 5, 5}))
 	s.step(1)
 	assert.Equal(t, Position{0, 200}, s.sighting(bob).at)
 	assert.Equal(t, Position{55, 55}, s.sighting(ann).at)
-	require.NoError(t, s.steps.Send(step{ann, 5, 5}))
+	require.NoError(t, s.steer(step{ann, 5, 5}))
 	require.NoError(t, s.reg.Destroy(ann))
 	s.step(1)
 	assert.Len(t, s.see().players, 1)

@@ -1,0 +1,181 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// built builds the command for a level of the architecture, "" for the default.
+func built(t *testing.T, level string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "airlock")
+	cmd := exec.Command("go", "build", "-buildvcs=false", "-o", path, ".")
+	cmd.Env = os.Environ()
+	if level != "" {
+		cmd.Env = append(cmd.Env, "GOAMD64="+level)
+	}
+	out, err := cmd.CombinedOutput()
+	require.NoError(t, err, string(out))
+	return path
+}
+
+// levels are those that this machine can run.
+func levels() []string {
+	info, err := os.ReadFile("/proc/cpuinfo")
+	switch {
+	case runtime.GOARCH != "amd64":
+		return []string{""}
+	case err == nil && regexp.MustCompile(`flags\s.*\bavx2\b`).Match(info) && regexp.MustCompile(`flags\s.*\bbmi2\b`).Match(info) && regexp.MustCompile(`flags\s.*\bfma\b`).Match(info):
+		return []string{"v1", "v3"}
+	}
+	return []string{"v1"}
+}
+
+// TestAKilledArenaIsReplayed kills a recording server in the middle. Whatever processors, levels and environment the
+// replay has, it finds the same.
+func TestAKilledArenaIsReplayed(t *testing.T) {
+	var binaries []string
+	for _, level := range levels() {
+		binaries = append(binaries, built(t, level))
+	}
+	dir := filepath.Join(t.TempDir(), "new", "journal")
+	server := exec.Command(binaries[0], "arena", "--port", "0", "--bots", "24", "--rate", "200", "--journal", dir)
+	stdout, err := server.StdoutPipe()
+	require.NoError(t, err)
+	require.NoError(t, server.Start())
+	lines := bufio.NewScanner(stdout)
+	last := 0
+	for status := 0; status < 2 && lines.Scan(); {
+		if n, err := fmt.Sscanf(lines.Text(), "frame %d |", &last); n == 1 && err == nil {
+			status++
+		}
+	}
+	require.NoError(t, server.Process.Kill())
+	_ = server.Wait() // it was killed
+	require.Positive(t, last)
+
+	want := ""
+	for i, binary := range append(binaries, binaries...) {
+		replay := exec.Command(binary, "replay", dir)
+		replay.Env = append(os.Environ(), "GOMAXPROCS="+strconv.Itoa(1+3*i), "GOGC="+strconv.Itoa(20+100*i))
+		out, err := replay.Output()
+		require.NoError(t, err, string(out))
+		found := regexp.MustCompile(`(?m)^identical through frame (\d+)$`).FindStringSubmatch(string(out))
+		require.NotNil(t, found, string(out))
+		frame, _ := strconv.Atoi(found[1])
+		require.GreaterOrEqual(t, frame, last, "every frame was written before the next one began")
+		if want == "" {
+			want = string(out)
+		}
+		require.Equal(t, want, string(out))
+	}
+}
+
+// journaled records an arena for a moment.
+func journaled(t *testing.T) string {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), "journal")
+	code, stdout, stderr := command(t.Context(), "arena", "--port", "0", "--bots", "4", "--rate", "500", "--for", "700ms", "--journal", dir)
+	require.Zero(t, code, stderr)
+	require.Empty(t, stderr)
+	require.Contains(t, stdout, "airlock replay "+dir)
+	return dir
+}
+
+func TestReplaySaysHowFarAllIsIdentical(t *testing.T) {
+	dir := journaled(t)
+	code, stdout, stderr := command(t.Context(), "replay", dir)
+	assert.Zero(t, code)
+	assert.Regexp(t, `^identical through frame [1-9]\d*\n$`, stdout)
+	assert.Empty(t, stderr, "nothing to show before it is over")
+
+	code, stdout, stderr = command(t.Context(), "arena", "--port", "0", "--journal", dir)
+	assert.Equal(t, exitFailed, code)
+	assert.Empty(t, stdout)
+	assert.Regexp(t, `^airlock: there is a journal in [^\n]+ already; choose another directory for --journal[^\n]+\n$`, stderr)
+
+	cancelled, cancel := context.WithCancel(t.Context())
+	cancel()
+	code, stdout, stderr = command(cancelled, "replay", dir)
+	assert.Equal(t, exitFailed, code)
+	assert.Empty(t, stdout)
+	assert.Equal(t, "airlock: stopped; identical through frame 0, and there is more\n", stderr)
+
+	segment := filepath.Join(dir, "journal-00000001.seg")
+	whole, err := os.ReadFile(segment)
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(segment, whole[:len(whole)-5], 0o600))
+	code, stdout, _ = command(t.Context(), "replay", dir)
+	assert.Zero(t, code, "a torn tail is no failure")
+	assert.Regexp(t, `^the end of the journal is lost, \d+ bytes: [^\n]+\nidentical through frame \d+\n$`, stdout)
+
+	require.NoError(t, os.WriteFile(segment, bytes.Repeat([]byte("x"), 500), 0o600))
+	code, _, stderr = command(t.Context(), "replay", dir)
+	assert.Equal(t, exitFailed, code)
+	assert.Contains(t, stderr, "damaged")
+}
+
+func TestReplayOfWhatIsNoJournal(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "file")
+	require.NoError(t, os.WriteFile(file, nil, 0o600))
+	for _, c := range []struct {
+		dir, want string
+	}{
+		{filepath.Join(dir, "nowhere"), "there is no directory"},
+		{file, "is not a directory"},
+		{dir, "there is no journal in"},
+	} {
+		code, stdout, stderr := command(t.Context(), "replay", c.dir)
+		assert.Equal(t, exitFailed, code)
+		assert.Empty(t, stdout)
+		assert.Contains(t, stderr, c.want)
+		assert.Regexp(t, `^airlock: [^\n]+\n$`, stderr)
+	}
+	for args, want := range map[string]string{
+		"replay":           "dir",
+		"replay a b":       "b",
+		"replay --fast":    "--fast",
+		"arena --journal=": "--journal needs the name of a directory",
+		"arena --journal":  "--journal",
+	} {
+		code, _, stderr := command(t.Context(), strings.Fields(args)...)
+		assert.Equal(t, exitUsage, code, args)
+		assert.Contains(t, stderr, want, args)
+	}
+	code, _, stderr := command(t.Context(), "arena", "--port", "0", "--journal", filepath.Join(file, "below"))
+	assert.Equal(t, exitFailed, code)
+	assert.Contains(t, stderr, "not a directory")
+}
+
+func TestProgressIsABarOrLines(t *testing.T) {
+	var out bytes.Buffer
+	p := &progress{out: &out, terminal: true}
+	p.show(1, 4)
+	p.show(2, 4) // too soon
+	p.show(4, 4)
+	p.end()
+	assert.Equal(t, "\r[==========                              ] frame 1 of 4\r[========================================] frame 4 of 4\n", out.String())
+	out.Reset()
+	p = newProgress(stderrWriter{&out})
+	p.show(1, 2)
+	assert.Empty(t, out.String())
+	p.next = time.Time{}
+	p.show(2, 2)
+	p.end()
+	assert.Equal(t, "frame 2 of 2\n", out.String())
+}
