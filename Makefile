@@ -69,7 +69,7 @@ simd:
 	$(call stage,simd: vet and tests of views/wide with GOEXPERIMENT=simd,if [ "$$(go env GOARCH)" = amd64 ]; then export GOEXPERIMENT=simd && go vet ./views/wide && $(GOTEST) ./views/wide; else echo "skipped: there are no vector bodies for $$(go env GOARCH)"; fi)
 
 fuzz-short:
-	$(call stage,fuzz: each target for 10 s,scripts/fuzz 10s ./...)
+	$(call stage,fuzz: each target for 5 s,scripts/fuzz 5s ./...)
 
 bench: ## runs benchmarks: PKG, BENCH, COUNT
 	go test -run='^$$' -bench='$(BENCH)' -count=$(COUNT) -timeout=60m $(PKG)

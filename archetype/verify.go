@@ -161,6 +161,9 @@ func (c *Chunk) verifyFrames(f *FieldDescriptor) error {
 		if changed <= held && !bytes.Equal(now, then) {
 			return fmt.Errorf("column %s last changed in frame %d, but is another one in frame %d", f.Type, changed, held)
 		}
+		if used == part {
+			continue // and there is no byte to point to
+		}
 		if at, bad := nonZero(unsafe.Add(unsafe.Pointer(unsafe.SliceData(then)), used), part-used); bad {
 			return fmt.Errorf("frame %d of column %s was written where nobody was, at byte %d", held, f.Type, used+at)
 		}

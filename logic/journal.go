@@ -60,7 +60,8 @@ func (s *stepper) hash() {
 // The registry is a deterministic one, all components and classes are registered, and there is no entity of a cosmetic class
 // yet. If it is not empty its state is saved first, and waits for that; nobody can go back to a frame before. What systems and observers do is not written, so nothing may reach them but by the registry and by
 // Frame.Input: values of an Inbox are not in a journal. Nor is what callbacks from outside put off in parallel loops:
-// the journal ends there. Systems and observers that are added and removed later are not in it either.
+// the journal ends there. Systems and observers that are added and removed later are not in it either, nor is
+// compaction of cosmetic classes.
 //
 // Logic writes a frame when it has ended, and hands it to the system at once. If that fails, with a full disk say, the failure is
 // reported once, the journal ends before that frame, and the engine goes on without.

@@ -684,3 +684,140 @@ func TestAnObserverThatExitsARollback(t *testing.T) {
 	require.EqualValues(t, times, w.e.Stats().Rollbacks)
 	require.Zero(t, w.r.Stats().Pinned)
 }
+
+// TestStatsShowABirthOfAReservationWithARing though nothing else in them changes.
+func TestStatsShowABirthOfAReservationWithARing(t *testing.T) {
+	w := newTroupe(t, registry.Config{}, logic.Config{Workers: 1}, func(*troupe, *logic.Frame) {})
+	require.NoError(t, w.r.Update(func(win *registry.Window) error { _, err := w.walkers.Spawn(win, walker{}); return err }))
+	w.steps(2)
+	h, err := w.r.Reserve()
+	require.NoError(t, err)
+	w.steps(1)
+	require.NoError(t, w.e.Defer(func(win *registry.Window) error { return w.walkers.SpawnReserved(win, h, walker{}) }))
+	w.steps(1)
+	require.Equal(t, 2, w.r.Stats().Live)
+}
+
+// TestAnUpdateThatWasLeftIsDoneAgainAsItWas by an exit: who was not told then is not told earlier.
+func TestAnUpdateThatWasLeftIsDoneAgainAsItWas(t *testing.T) {
+	for name, leave := range map[string]string{"by its callback": "callback", "by an observer": "observer", "by a wish": "wish"} {
+		t.Run(name, func(t *testing.T) {
+			run := func(back bool) string {
+				var born []string
+				how := ""
+				w := newTroupe(t, registry.Config{Deterministic: true}, logic.Config{Workers: 1}, func(w *troupe, f *logic.Frame) {
+					now := f.FrameNumber()
+					_, err := w.walkers.SpawnLater(f.Frame, walker{})
+					require.NoError(t, err)
+					f.Defer(func(win *registry.Window) error {
+						if how == "wish" && now == 5 {
+							runtime.Goexit()
+						}
+						return nil
+					})
+					f.Defer(func(win *registry.Window) error {
+						h, err := w.walkers.Spawn(win, walker{})
+						born = append(born, fmt.Sprint(win.FrameNumber(), h))
+						return err
+					})
+				})
+				for i := range 2 {
+					_, err := w.r.Observe(registry.Spawned, func(f *registry.Frame, es []registry.Event) {
+						if i == 0 && how == "observer" && f.FrameNumber() == 5 {
+							runtime.Goexit()
+						}
+						for range es {
+							f.Defer(func(win *registry.Window) error {
+								if win.FrameNumber() < 9 {
+									h, err := w.drone(win)
+									born = append(born, fmt.Sprint(win.FrameNumber(), h))
+									return err
+								}
+								return nil
+							})
+						}
+					})
+					require.NoError(t, err)
+				}
+				if leave == "observer" {
+					how = leave // in the frame as well
+				}
+				w.steps(5)
+				how = leave
+				var update sync.WaitGroup
+				update.Go(func() {
+					_ = w.r.Update(func(win *registry.Window) error {
+						if how == "callback" {
+							runtime.Goexit()
+						}
+						return nil
+					})
+				})
+				update.Wait()
+				update.Go(func() {
+					_ = w.r.Update(func(win *registry.Window) error {
+						_, err := w.walkers.Spawn(win, walker{})
+						return err
+					})
+				})
+				update.Wait()
+				if back {
+					require.NoError(t, w.e.Rollback(3))
+				}
+				w.steps(3)
+				_, state := w.living()
+				return state
+			}
+			require.Equal(t, run(false), run(true))
+		})
+	}
+}
+
+func (w *troupe) drone(win *registry.Window) (handles.Local, error) {
+	return w.walkers.Spawn(win, walker{})
+}
+
+// TestTheOrderOfArchetypesIsTheSame though a callback from outside has made one for births that did not come about.
+func TestTheOrderOfArchetypesIsTheSame(t *testing.T) {
+	run := func(back bool) []handles.Local {
+		w := newTheatre(t, logic.Config{Workers: 1})
+		require.NoError(t, w.e.Step())
+		require.NoError(t, w.e.Step())
+		require.NoError(t, w.e.Defer(func(win *registry.Window) error {
+			func() {
+				defer func() { _ = recover() }()
+				_, _ = w.drones.SpawnBatch(win, 1, func(int, *drone) { panic("planned") })
+			}()
+			hs, err := w.walkers.SpawnBatch(win, 1, nil)
+			_ = registry.Add(win, hs[0], mark{})
+			return err
+		}))
+		require.NoError(t, w.e.Step())
+		require.NoError(t, w.e.Defer(func(win *registry.Window) error { _, err := w.drones.Spawn(win, drone{}); return err }))
+		if back {
+			require.NoError(t, w.e.Rollback(1))
+		}
+		require.NoError(t, w.e.Step())
+		hs, _ := w.living()
+		return hs
+	}
+	require.Equal(t, run(false), run(true))
+}
+
+// TestRoomIsTheSameAgain near MaxEntities, though outside handles are not given back.
+func TestRoomIsTheSameAgain(t *testing.T) {
+	ok := map[uint64]bool{}
+	w := newTroupe(t, registry.Config{Deterministic: true, MaxEntities: 4}, logic.Config{Workers: 1}, func(w *troupe, f *logic.Frame) {
+		if f.FrameNumber() == 3 || f.FrameNumber() == 4 {
+			h, err := w.walkers.SpawnLater(f.Frame, walker{})
+			ok[f.FrameNumber()] = err == nil
+			f.Defer(func(win *registry.Window) error { return win.Destroy(h) })
+		}
+	})
+	w.steps(7)
+	require.NoError(t, w.r.Update(func(win *registry.Window) error { _, err := w.walkers.SpawnBatch(win, 4, nil); return err }))
+	w.steps(1)
+	require.NoError(t, w.e.Rollback(2))
+	w.steps(1)
+	require.Equal(t, map[uint64]bool{3: true, 4: true}, ok)
+}

@@ -27,26 +27,48 @@ func (c *Core) UpdatesAgain() {
 	for rs.updating != updateNone || rs.next < len(groups) && groups[rs.next].kind == groupUpdate {
 		switch rs.updating {
 		case updateNone:
+			if r.delivering.open { // as Update does
+				r.deliver()
+				r.endFrame()
+			}
 			rs.next++
+			rs.updating = updateWishes
 			r.beginWriting(c.hooks.Workers, c.hooks.Spread)
 			r.openWindow()
 		case updateWishes:
+			rs.updating = updateOps // also if this exits
 			r.runWishes()
 		case updateOps:
 			for rs.next < len(groups) && groups[rs.next].kind != groupUpdateEnd {
 				r.groupAgain()
 			}
-			rs.next++
+			ends := 0
+			for ; rs.next < len(groups) && groups[rs.next].kind == groupUpdateEnd; rs.next++ {
+				ends++
+			}
+			rs.updating = updateEvents
+			if ends == endedInside || ends == endedInWishes { // nobody was told
+				rs.updating = updateNone
+				r.endFrame()
+			}
 			r.closeWindow()
 		case updateEvents:
+			rs.updating = updateNone // also if this exits
 			r.deliver()
 			r.endFrame()
 			r.boundary()
 		}
-		rs.updating = (rs.updating + 1) % updateStages
 	}
 	rs.updates = false
 }
+
+// How many ends the record of an Update has that was left by an exit, or by a panic of its callback: what it would
+// have done then is not done again. One that returned has one.
+const (
+	endedInside   = 2
+	endedInEvents = 3
+	endedInWishes = 4
+)
 
 // Stages of an Update that is done again.
 const (
@@ -54,7 +76,6 @@ const (
 	updateWishes
 	updateOps
 	updateEvents
-	updateStages
 )
 
 // OpsAgain does the operations of the frame's window again.
@@ -150,7 +171,7 @@ func (r *Registry) dieAgain(h handles.Local) {
 func (r *Registry) opAgain(w *Window, rec *record, o *op) {
 	switch o.kind {
 	case opSpawn, opSpawnReserved:
-		r.spawnAgain(int(o.class), o.h, int(o.other))
+		r.spawnAgain(int(o.class), o.h, int(o.other), o.kind == opSpawn && r.recorded.fed == nil)
 	case opDestroy:
 		_ = r.kill(o.h)
 	case opChange:
@@ -182,6 +203,8 @@ func (r *Registry) opAgain(w *Window, rec *record, o *op) {
 		r.writeAgain(o)
 	case opReserve, opDestroyed:
 		r.seenAgain(o)
+	case opHome:
+		r.archetypeOf(int(o.class), r.class(int(o.class)).sig)
 	case opReset:
 		_ = w.Reset()
 	case opConfirmNet:
@@ -198,9 +221,15 @@ func (r *Registry) opAgain(w *Window, rec *record, o *op) {
 }
 
 // spawnAgain gives h, which is reserved or never was here, its entity of a class, with cells of zero. It is the
-// first of a batch of some, if they are more than one.
-func (r *Registry) spawnAgain(class int, h handles.Local, batch int) {
+// first of a batch of some, if they are more than one. lent says that its place was given back when its birth was
+// undone, for what is simulated again before it to have the room it had.
+func (r *Registry) spawnAgain(class int, h handles.Local, batch int, lent bool) {
 	r.claimOuter(h)
+	flag := uint32(0)
+	if lent {
+		flag = 1
+		r.takeBackRoom()
+	}
 	a := r.archetypeOf(class, r.class(class).sig)
 	ch, slot, fresh := takeAgain(a, batch)
 	if ch == nil {
@@ -217,7 +246,7 @@ func (r *Registry) spawnAgain(class int, h handles.Local, batch int) {
 		r.locals.SetPlace(h, place) // others have destroyed it meanwhile: systems see it until the next window
 		r.killed.Add(1)
 	}
-	r.log(undoOp{kind: undoReserved, h: h, fresh: fresh})
+	r.log(undoOp{kind: undoReserved, h: h, fresh: fresh, nslot: flag})
 	r.settle(a, ch, slot, h)
 }
 

@@ -218,7 +218,9 @@ func (c *Class[E]) enterSlow(w *Window) (*Registry, error) {
 	if r != c.r {
 		return nil, fmt.Errorf("registry: class %s belongs to another registry", c.name)
 	}
-	c.home = r.archetypeOf(c.index, c.sig)
+	if c.home = r.archetypeOf(c.index, c.sig); r.rec != nil { // it lasts, whether anybody is born there or not
+		r.rec.add(op{kind: opHome, class: int32(c.index)})
+	}
 	return r, nil
 }
 

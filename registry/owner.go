@@ -64,10 +64,12 @@ func (r *Registry) Update(fn func(*Window) error) error {
 
 // update is Update, of the owner.
 func (r *Registry) update(fn func(*Window) error) error {
-	done := false
+	done, more := false, 0 // what the record is told if it exits: see endedInside
 	defer func() {
 		if !done { // fn or an observer exited: the undoing is shown, observers hear next time
-			r.note(groupUpdateEnd)
+			for range more {
+				r.note(groupUpdateEnd)
+			}
 			r.endFrame()
 			r.publishObituaries()
 			r.publish()
@@ -84,9 +86,12 @@ func (r *Registry) update(fn func(*Window) error) error {
 	r.recorded.on = r.hist.on || r.recorded.kept.Load()
 	r.note(groupUpdate)
 	r.openWindow()
+	more = endedInWishes
 	r.runWishes()
+	more = endedInside
 	err := r.fromOutside(r.callback, fn)
 	r.note(groupUpdateEnd)
+	more = endedInEvents - 1
 	r.closeWindow()
 	r.deliver()
 	r.endFrame()

@@ -40,8 +40,8 @@ const (
 	opConfirmNet                  // net names freed through frame other
 	opBurnNet                     // other net names were issued and taken back
 	opLost                        // h could not be destroyed: see noteLost
-
-	opKinds = iota
+	opHome                        // class got the archetype that its entities begin in
+	opKinds         = iota
 )
 
 // op is a step of a record.

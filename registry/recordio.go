@@ -143,8 +143,8 @@ const (
 	StepConfirmNet    = stepOps + StepKind(opConfirmNet) // net names freed through frame Other
 	StepBurnNet       = stepOps + StepKind(opBurnNet)    // Other net names were issued and taken back
 	StepLost          = stepOps + StepKind(opLost)       // Entity was dead for the callback before a window saw it
-
-	StepKinds = stepOps + opKinds
+	StepHome          = stepOps + StepKind(opHome)       // Class got the archetype that its entities begin in
+	StepKinds         = stepOps + opKinds
 )
 
 // Step is one step of a record.
@@ -331,7 +331,7 @@ func (v *Record) check(s *Step) error {
 		return fmt.Errorf("registry: step of kind %d of %v, which is beyond the last index %d", s.Kind, s.Entity, r.mostIndex())
 	}
 	switch s.Kind {
-	case StepSpawn, StepSpawnReserved:
+	case StepSpawn, StepSpawnReserved, StepHome:
 		r.mu.Lock()
 		defer r.mu.Unlock()
 		if s.Class < 0 || s.Class >= len(r.classes) {

@@ -13,7 +13,7 @@ type undoKind uint8
 const (
 	undoBirths    undoKind = iota // undoHandles[at:], the first slot of them in reused slots
 	undoDeaths                    // dying[at:at+slot]
-	undoReserved                  // h, fresh: SpawnReserved
+	undoReserved                  // h, fresh: SpawnReserved; nslot 1: a Spawn that was done again
 	undoMove                      // h came from place slot by Added or Removed (at); fresh
 	undoSet                       // h, comp, at: index of the old value
 	undoActive                    // h, fresh: was active
@@ -192,6 +192,9 @@ func (r *Registry) undoOne(op *undoOp) {
 		r.graves = slices.Delete(r.graves, at, at+int(op.slot))
 	case undoReserved:
 		r.unspawnReserved(op.h, op.fresh)
+		if op.nslot != 0 {
+			r.giveRoom(1) // see spawnAgain
+		}
 	case undoMove:
 		r.unmove(op)
 	case undoSet:
@@ -257,12 +260,13 @@ func (r *Registry) unspawn(h handles.Local, fresh bool) {
 	case r.hist.going && inner:
 		r.leave(ch, slot)
 		r.unclaim(h)
-	case r.hist.going: // a name that others may hold: it waits for its birth to be repeated
+	case r.hist.going: // a name that others may hold: it waits for its birth to be repeated, and lends its room
 		if r.locals.Unspawned(h) {
 			r.leave(ch, slot)
 		} else {
 			r.disown(h, ch, slot)
 		}
+		r.giveRoom(1)
 	case r.spaceOf(h.Index()).Unissue(h):
 		r.leave(ch, slot)
 		r.giveRoom(1)

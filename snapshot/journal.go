@@ -279,6 +279,8 @@ func partsOf(k registry.StepKind) stepParts {
 	switch k {
 	case registry.StepSpawn:
 		return hasEntity | hasClass | hasOther
+	case registry.StepHome:
+		return hasClass
 	case registry.StepSpawnReserved:
 		return hasEntity | hasClass
 	case registry.StepDestroy, registry.StepDestroyed, registry.StepReserve, registry.StepLost:
