@@ -239,7 +239,7 @@ func (r *Registry) showBefore(s, short uint64) bool {
 	f := &r.frames
 	had := f.short[short].Load()
 	holder := f.of(had)
-	if had == 0 || had == wanted || holder.storage.Load() != had {
+	if had == 0 || had == wanted || holder.at != had { // one that was gone back over has no storage frame, but perhaps readers
 		holder = nil // nobody can have it
 	}
 	// First nobody can pin it with this buffer any more, then it is asked whether somebody did.
