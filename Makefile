@@ -61,7 +61,7 @@ race:
 	$(call stage,race: tests with the race detector,$(GOTEST) -race ./...)
 
 debug:
-	$(call stage,debug: tests of the ecsdebug build,$(GOTEST) -tags ecsdebug ./...)
+	$(call stage,debug: tests of the ecsdebug build,$(GOTEST) -short -tags ecsdebug ./...)
 
 # The vector bodies exist on amd64 only. The experiment is part of every build's key, so the first run also
 # builds the standard library once more.
@@ -69,7 +69,7 @@ simd:
 	$(call stage,simd: vet and tests of views/wide with GOEXPERIMENT=simd,if [ "$$(go env GOARCH)" = amd64 ]; then export GOEXPERIMENT=simd && go vet ./views/wide && $(GOTEST) ./views/wide; else echo "skipped: there are no vector bodies for $$(go env GOARCH)"; fi)
 
 fuzz-short:
-	$(call stage,fuzz: each target for 5 s,scripts/fuzz 5s ./...)
+	$(call stage,fuzz: each target for 3 s,scripts/fuzz 3s ./...)
 
 bench: ## runs benchmarks: PKG, BENCH, COUNT
 	go test -run='^$$' -bench='$(BENCH)' -count=$(COUNT) -timeout=60m $(PKG)

@@ -213,7 +213,7 @@ func (w *theatre) crowd(seed uint64) (stop func()) {
 func TestReplayOfARace(t *testing.T) {
 	frames := 1000
 	if testing.Short() || raceEnabled {
-		frames = 150
+		frames = 80
 	}
 	for name, c := range theatreConfigs {
 		t.Run(name, func(t *testing.T) {

@@ -237,7 +237,7 @@ func (w *theatre) living() (hs []handles.Local, state string) {
 func TestRollbackOnOneSideOnly(t *testing.T) {
 	frames := 5000
 	if testing.Short() || raceEnabled {
-		frames = 400
+		frames = 150
 	}
 	plain, back := newTheatre(t, logic.Config{Workers: 1}), newTheatre(t, logic.Config{Workers: 1})
 	var knownPlain, knownBack []handles.Local
@@ -285,7 +285,7 @@ func snapshotHash(t testing.TB, w *theatre) (hash uint64) {
 func TestGuessesAreNotCompared(t *testing.T) {
 	frames := 3000
 	if testing.Short() || raceEnabled {
-		frames = 300
+		frames = 120
 	}
 	truth, guess := newTheatre(t, logic.Config{Workers: 1}), newTheatre(t, logic.Config{Workers: 1})
 	truth.births, guess.births = true, true
