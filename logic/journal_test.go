@@ -30,22 +30,6 @@ func (m *memo) UnmarshalBinary(b []byte) error {
 	return nil
 }
 
-// stageOf is a theatre without an engine: the registry with its components and classes.
-func stageOf(t testing.TB, c registry.Config) *theatre {
-	r, err := registry.New(c)
-	require.NoError(t, err)
-	temporal[spot](t, r)
-	temporal[pacing](t, r)
-	temporal[own](t, r)
-	temporal[mark](t, r)
-	w := &theatre{t: t, r: r}
-	w.walkers, err = registry.RegisterClass[walker](r, registry.SlotsPerChunk(64))
-	require.NoError(t, err)
-	w.drones, err = registry.RegisterClass[drone](r, registry.SlotsPerChunk(64))
-	require.NoError(t, err)
-	return w
-}
-
 var theatreConfigs = map[string]registry.Config{
 	"with a ring":    {TemporalFrames: 16, Deterministic: true, MaxEntities: 5000},
 	"without a ring": {Deterministic: true, MaxEntities: 5000},
