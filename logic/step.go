@@ -77,7 +77,7 @@ type stepper struct {
 	// burial is a frame later than that of others.
 	lateDeaths bool
 
-	ringed bool   // there is a temporal ring
+	ringed bool   // there is a temporal ring; never changes, so any goroutine reads it
 	again  bool   // frames of the past are simulated again
 	runs   uint64 // how often that was begun; workers read it
 	past   []systemChanges
