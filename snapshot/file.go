@@ -86,6 +86,23 @@ func (osDisk) syncDir(dir string) error {
 	return errors.Join(err, d.Close())
 }
 
+// WriteFile makes path a file of what write writes, as SaveFile does it: whole, synced, and under its name in one step, or,
+// if write or the file system fails, not at all. It is for whoever puts something round a saved state.
+//
+// Errors: what write returns, what the file system says.
+// Concurrency: any goroutine; several that write one path leave the whole file of one of them. Allocates: yes.
+func WriteFile(path string, write func(out io.Writer) error) error {
+	if write == nil {
+		return errors.New("snapshot: WriteFile without a function")
+	}
+	return writeFile(path, writerFunc(write))
+}
+
+// writerFunc makes a function an io.WriterTo that does not count: writeFile does not ask.
+type writerFunc func(out io.Writer) error
+
+func (f writerFunc) WriteTo(out io.Writer) (int64, error) { return 0, f(out) }
+
 // writeFile makes path a file with what w writes: the whole of it, synced, or nothing. If it fails,
 // path is what it was before and no temporary is left, with one exception: when all is
 // done and only the directory cannot be synced, path has its new content, and a loss of power may

@@ -276,6 +276,32 @@ func TestWriteFileReplacesAFile(t *testing.T) {
 	require.Len(t, entries, 1)
 }
 
+func TestWriteFileWritesWhatAFunctionWrites(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "state")
+	for _, text := range []string{"first", "second"} {
+		require.NoError(t, WriteFile(path, func(out io.Writer) error {
+			_, err := io.WriteString(out, text)
+			return err
+		}))
+		got, err := os.ReadFile(path)
+		require.NoError(t, err)
+		require.Equal(t, text, string(got))
+	}
+	err := WriteFile(path, func(out io.Writer) error {
+		_, _ = io.WriteString(out, "third")
+		return errDisk
+	})
+	require.ErrorIs(t, err, errDisk)
+	require.ErrorContains(t, err, path)
+	require.Error(t, WriteFile(path, nil))
+	got, err := os.ReadFile(path)
+	require.NoError(t, err)
+	require.Equal(t, "second", string(got))
+	entries, err := os.ReadDir(filepath.Dir(path))
+	require.NoError(t, err)
+	require.Len(t, entries, 1)
+}
+
 func TestWriteFileLeavesNothingBehind(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "state")

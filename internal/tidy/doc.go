@@ -7,5 +7,6 @@
 // package's own test does that with this repository, and shows each rule failing on a small
 // module made for it: a checker that cannot fail is worthless.
 //
-// It runs no commands and imports nothing of this module. Nested modules are not read.
+// It runs no commands and imports nothing of this module. Nested modules are read as parts of the one around them: the rules
+// hold for them too, and they may import more.
 package tidy

@@ -87,16 +87,21 @@ func layers(m *Module, report report) {
 }
 
 // foreignModules is the rule that only chosen modules are imported: few by the library, some
-// more by tests, one by commands. Anything heavier lives in a nested module.
+// more by tests, one by commands. Anything heavier lives in a nested module, which has what was chosen for it besides, and
+// which nobody outside of it imports.
 func foreignModules(m *Module, report report) {
 	library := []string{"go.uber.org/atomic", "github.com/puzpuzpuz/xsync/v3", "github.com/zeebo/xxh3"}
 	tests := []string{"github.com/stretchr/testify", "pgregory.net/rapid", "github.com/anishathalye/porcupine", "go.uber.org/goleak"}
 	commands := []string{"github.com/alecthomas/kong"}
+	nested := map[string][]string{"snapshot/zstd": {"github.com/klauspost/compress"}}
 	for _, p := range m.Packages {
 		for _, f := range p.Files {
 			allowed, kind := slices.Clone(library), "the library"
 			if strings.HasPrefix(p.Dir, "cmd/") {
 				allowed, kind = append(allowed, commands...), "a command"
+			}
+			if p.Nested != "" {
+				allowed, kind = append(allowed, nested[p.Nested]...), "the module "+p.Nested
 			}
 			if f.Test {
 				allowed, kind = append(allowed, tests...), "tests"
@@ -107,7 +112,11 @@ func foreignModules(m *Module, report report) {
 				switch {
 				case target == "C":
 					report(m.at(spec), "imports C: the module is pure Go")
-				case !strings.Contains(first, "."), below(target, m.Path):
+				case below(target, m.Path):
+					if other := m.nestedAt(strings.TrimPrefix(target[len(m.Path):], "/")); other != "" && other != p.Nested {
+						report(m.at(spec), "imports %s, which is a module of its own", target)
+					}
+				case !strings.Contains(first, "."):
 				case !slices.ContainsFunc(allowed, func(module string) bool { return below(target, module) }):
 					report(m.at(spec), "%s may not import %s", kind, target)
 				}

@@ -15,17 +15,19 @@ import (
 	"strings"
 )
 
-// Module is the parsed source of a Go module.
+// Module is the parsed source of a Go module, and of those nested in it.
 type Module struct {
 	Path     string     // as in go.mod
 	Packages []*Package // by directory, in the order of its name
+	nested   []string   // directories of nested modules
 	files    *token.FileSet
 }
 
 // Package is one directory with Go files: a package, its tests, or both.
 type Package struct {
-	Dir   string // below the module's root, "." for the root itself
-	Files []*File
+	Dir    string // below the module's root, "." for the root itself
+	Nested string // directory of the nested module that it belongs to, "" for none
+	Files  []*File
 }
 
 // File is one parsed Go file.
@@ -46,8 +48,9 @@ type Problem struct {
 // String returns the problem as compilers print theirs.
 func (p Problem) String() string { return fmt.Sprintf("%s: %s (%s)", p.At, p.Text, p.Rule) }
 
-// Load parses the module whose root directory is fsys. Files that do not parse are an error,
-// which names all of them.
+// Load parses the module whose root directory is fsys, with the modules nested in it. Those are called
+// after their directories: another name in their go.mod is an error, and so are files that do not parse. It names
+// all of them.
 func Load(fsys fs.FS) (*Module, error) {
 	mod, err := fs.ReadFile(fsys, "go.mod")
 	if err != nil {
@@ -64,10 +67,18 @@ func Load(fsys fs.FS) (*Module, error) {
 		case err != nil:
 			return err
 		case entry.IsDir():
-			if skipped(fsys, name) {
+			if skipped(name) {
 				return fs.SkipDir
 			}
-			return nil
+			mod, err := fs.ReadFile(fsys, path.Join(name, "go.mod"))
+			if name == "." || errors.Is(err, fs.ErrNotExist) {
+				return nil
+			}
+			if got, want := modulePath(string(mod)), m.Path+"/"+name; err == nil && got != want {
+				broken = append(broken, fmt.Errorf("tidy: %s/go.mod: the module is %q, not %q", name, got, want))
+			}
+			m.nested = append(m.nested, name)
+			return err
 		case path.Ext(name) != ".go" || strings.HasPrefix(path.Base(name), "_") || strings.HasPrefix(path.Base(name), "."):
 			return nil
 		}
@@ -82,7 +93,7 @@ func Load(fsys fs.FS) (*Module, error) {
 		}
 		dir := path.Dir(name)
 		if byDir[dir] == nil {
-			byDir[dir] = &Package{Dir: dir}
+			byDir[dir] = &Package{Dir: dir, Nested: m.nestedAt(dir)}
 		}
 		test := strings.HasSuffix(name, "_test.go")
 		byDir[dir].Files = append(byDir[dir].Files, &File{
@@ -95,17 +106,24 @@ func Load(fsys fs.FS) (*Module, error) {
 	return m, errors.Join(append(broken, err)...)
 }
 
-// skipped reports whether the go command would not look for this module's packages in dir.
-func skipped(fsys fs.FS, dir string) bool {
+// skipped reports whether the go command would not look for packages in dir.
+func skipped(dir string) bool {
 	if dir == "." {
 		return false
 	}
 	base := path.Base(dir)
-	if base == "testdata" || base == "vendor" || base[0] == '.' || base[0] == '_' {
-		return true
+	return base == "testdata" || base == "vendor" || base[0] == '.' || base[0] == '_'
+}
+
+// nestedAt returns the directory of the nested module that dir is in, the innermost one, "" for none. Directories
+// are walked from above, so those that matter are known.
+func (m *Module) nestedAt(dir string) string {
+	for ; dir != "."; dir = parent(dir) {
+		if slices.Contains(m.nested, dir) {
+			return dir
+		}
 	}
-	_, err := fs.Stat(fsys, path.Join(dir, "go.mod"))
-	return err == nil
+	return ""
 }
 
 // modulePath returns the path in the text of a go.mod file.

@@ -3,6 +3,7 @@ package tidy_test
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -30,6 +31,7 @@ func TestThisRepositoryIsTidy(t *testing.T) {
 	m, err := tidy.Load(os.DirFS(root(t)))
 	require.NoError(t, err)
 	assert.Equal(t, "github.com/airlock-ecs/airlock", m.Path)
+	assert.True(t, slices.ContainsFunc(m.Packages, func(p *tidy.Package) bool { return p.Dir == "snapshot/zstd" && p.Nested == p.Dir }))
 	for _, problem := range tidy.Check(m) {
 		t.Error(problem)
 	}
@@ -141,6 +143,24 @@ func TestEachRuleCanFail(t *testing.T) {
 			[]string{"logic/a.go:2: the library may not import go.uber.org/atomic2 (modules)"}},
 		{"C", map[string]string{"logic/a.go": `import "C"`},
 			[]string{"logic/a.go:2: imports C: the module is pure Go (modules)"}},
+
+		{"a nested module", map[string]string{"snapshot/zstd/go.mod": "module m/snapshot/zstd",
+			"snapshot/zstd/a.go":      `import (_ "m/snapshot"; _ "github.com/klauspost/compress/zstd"; _ "github.com/zeebo/xxh3"; _ "m/snapshot/zstd/x")`,
+			"snapshot/zstd/a_test.go": `import (_ "github.com/klauspost/compress/zstd"; _ "github.com/stretchr/testify/require")`}, nil},
+		{"a nested module's choice outside of it", map[string]string{"snapshot/zstd/go.mod": "module m/snapshot/zstd",
+			"snapshot/a.go": `import _ "github.com/klauspost/compress/zstd"`},
+			[]string{"snapshot/a.go:2: the library may not import github.com/klauspost/compress/zstd (modules)"}},
+		{"a stranger in a nested module", map[string]string{"snapshot/zstd/go.mod": "module m/snapshot/zstd",
+			"snapshot/zstd/x/a.go": `import _ "golang.org/x/sync/errgroup"`},
+			[]string{"snapshot/zstd/x/a.go:2: the module snapshot/zstd may not import golang.org/x/sync/errgroup (modules)"}},
+		{"a nested module from outside", map[string]string{"snapshot/zstd/go.mod": "module m/snapshot/zstd",
+			"snapshot/a.go": `import _ "m/snapshot/zstd"`, "cmd/airlock/a.go": `import _ "m/snapshot/zstd/x"`},
+			[]string{"snapshot/a.go:2: imports m/snapshot/zstd, which is a module of its own (modules)",
+				"cmd/airlock/a.go:2: imports m/snapshot/zstd/x, which is a module of its own (modules)"}},
+		{"a nested module upwards", map[string]string{"snapshot/zstd/go.mod": "module m/snapshot/zstd", "snapshot/zstd/a.go": `import _ "m/logic"`},
+			[]string{"snapshot/zstd/a.go:2: snapshot of layer 4 imports logic of layer 5 (layers)"}},
+		{"a nested module does not say", map[string]string{"snapshot/zstd/go.mod": "module m/snapshot/zstd", "snapshot/zstd/a.go": "func F() {}"},
+			[]string{"snapshot/zstd/a.go:2: F has no doc comment (documented)", "snapshot/zstd/a.go:2: F does not say who may call it (Concurrency: …) (concurrency)"}},
 
 		// Unsafe.
 		{"unsafe where it may be", map[string]string{"archetype/a.go": `import _ "unsafe"`, "registry/a_test.go": `import _ "unsafe"`, "views/a.go": `import _ "unsafe"`}, nil},
@@ -300,8 +320,8 @@ func TestLoadReadsWhatTheGoCommandReads(t *testing.T) {
 		"logic/notes.txt":        "not Go",
 		"_old/a.go":              "not Go",
 		".git/a.go":              "not Go",
-		"bench/go.mod":           "module m/bench",
-		"bench/a.go":             "import _ \"heavy.example\"",
+		"tools/go.mod":           "module m/tools",
+		"tools/doc.go":           leftOut,
 		"logic/other_windows.go": "",
 	})
 	m, err := tidy.Load(fsys)
@@ -312,6 +332,28 @@ func TestLoadReadsWhatTheGoCommandReads(t *testing.T) {
 		names = append(names, f.Name)
 	}
 	assert.Equal(t, []string{"logic/a.go", "logic/doc.go", "logic/other_windows.go"}, names)
+}
+
+func TestLoadReadsNestedModules(t *testing.T) {
+	m, err := tidy.Load(module(map[string]string{
+		"a/go.mod":     "module m/a",
+		"a/x.go":       "",
+		"a/b/x.go":     "",
+		"a/b/c/go.mod": "module m/a/b/c",
+		"a/b/c/x.go":   "",
+		"ab/x.go":      "",
+	}))
+	require.NoError(t, err)
+	nested := map[string]string{}
+	for _, p := range m.Packages {
+		nested[p.Dir] = p.Nested
+	}
+	assert.Equal(t, map[string]string{"a": "a", "a/b": "a", "a/b/c": "a/b/c", "ab": ""}, nested)
+
+	_, err = tidy.Load(module(map[string]string{"a/go.mod": "module n/a", "b/go.mod": "", "c/go.mod": "module m/c"}))
+	require.ErrorContains(t, err, `a/go.mod: the module is "n/a", not "m/a"`)
+	require.ErrorContains(t, err, `b/go.mod: the module is "", not "m/b"`)
+	require.NotContains(t, err.Error(), "c/go.mod")
 }
 
 func TestLoadNamesEachBrokenFile(t *testing.T) {
