@@ -50,6 +50,13 @@ func WithProgress(fn func(frame, of uint64)) ReplayOption {
 	return func(r *replay) { r.progress = fn }
 }
 
+// WithHashes calls fn after every frame that agrees, with its number and the hash of the state: snapshot.Hash.
+//
+// Concurrency: any goroutine. Allocates: yes.
+func WithHashes(fn func(frame, hash uint64)) ReplayOption {
+	return func(r *replay) { r.hashes = fn }
+}
+
 // WithLoss calls fn at the end if the journal is cut off or damaged there: with the bytes that could not be read, and why.
 //
 // Concurrency: any goroutine. Allocates: yes.
@@ -77,6 +84,7 @@ type replay struct {
 	ctx      context.Context
 	systems  func(*Engine) error
 	progress func(frame, of uint64)
+	hashes   func(frame, hash uint64)
 	loss     func(bytes int64, reason error)
 	errors   func(error)
 	workers  int
@@ -96,6 +104,7 @@ func Replay(r *registry.Registry, fsys fs.FS, opts ...ReplayOption) (uint64, err
 		ctx:      context.Background(),
 		systems:  func(*Engine) error { return nil },
 		progress: nil,
+		hashes:   func(uint64, uint64) {},
 		loss:     func(int64, error) {},
 		errors:   func(error) {},
 	}
@@ -177,6 +186,7 @@ func (e *Engine) replay(j *snapshot.JournalReader, o *replay, last uint64) (uint
 			return done, err
 		}
 		done = f.Number
+		o.hashes(done, t.frame.Hash)
 		if o.progress != nil {
 			o.progress(done, last)
 		}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -19,7 +20,8 @@ import (
 var errTold = errors.New("told")
 
 type replayCommand struct {
-	Dir string `arg:"" help:"Directory that airlock arena --journal has recorded in."`
+	Dir    string `arg:"" help:"Directory that airlock arena --journal has recorded in."`
+	Hashes bool   `help:"Print the hash of the state after every frame."`
 }
 
 func (c *replayCommand) Run(ctx context.Context, stdout io.Writer, stderr stderrWriter) error {
@@ -31,12 +33,22 @@ func (c *replayCommand) Run(ctx context.Context, stdout io.Writer, stderr stderr
 	case !info.IsDir():
 		return fmt.Errorf("%s is not a directory", c.Dir)
 	}
-	p := newProgress(stderr)
 	var lost int64
 	var reason error
-	frame, err := arena.Replay(os.DirFS(c.Dir), logic.WithContext(ctx), logic.WithProgress(p.show),
-		logic.WithLoss(func(n int64, err error) { lost, reason = n, err }))
+	opts := []logic.ReplayOption{logic.WithContext(ctx), logic.WithLoss(func(n int64, err error) { lost, reason = n, err })}
+	p := newProgress(stderr)
+	if !c.Hashes || !p.terminal || !terminal(stdout) { // hashes that run over the screen are progress enough
+		opts = append(opts, logic.WithProgress(p.show))
+	}
+	lines := bufio.NewWriter(stdout)
+	if c.Hashes {
+		opts = append(opts, logic.WithHashes(func(frame, hash uint64) { fmt.Fprintf(lines, "frame %d hash %016x\n", frame, hash) }))
+	}
+	frame, err := arena.Replay(os.DirFS(c.Dir), opts...)
 	p.end()
+	if err := lines.Flush(); err != nil {
+		return err
+	}
 	var diverged *logic.DivergedError
 	switch {
 	case errors.As(err, &diverged):
@@ -77,12 +89,20 @@ const (
 
 func newProgress(out stderrWriter) *progress {
 	p := &progress{out: out.Writer, next: time.Now().Add(lineEvery)}
-	if f, ok := out.Writer.(*os.File); ok {
-		if info, err := f.Stat(); err == nil && info.Mode()&os.ModeCharDevice != 0 {
-			p.terminal, p.next = true, time.Time{}
-		}
+	if terminal(out.Writer) {
+		p.terminal, p.next = true, time.Time{}
 	}
 	return p
+}
+
+// terminal reports whether what is written is shown at once.
+func terminal(out io.Writer) bool {
+	f, ok := out.(*os.File)
+	if !ok {
+		return false
+	}
+	info, err := f.Stat()
+	return err == nil && info.Mode()&os.ModeCharDevice != 0
 }
 
 // show is called after every frame.

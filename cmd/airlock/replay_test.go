@@ -46,7 +46,7 @@ func levels() []string {
 }
 
 // TestAKilledArenaIsReplayed kills a recording server in the middle. Whatever processors, levels and environment the
-// replay has, it finds the same.
+// replay has, it finds the same hashes.
 func TestAKilledArenaIsReplayed(t *testing.T) {
 	var binaries []string
 	for _, level := range levels() {
@@ -69,20 +69,37 @@ func TestAKilledArenaIsReplayed(t *testing.T) {
 	require.Positive(t, last)
 
 	want := ""
-	for i, binary := range append(binaries, binaries...) {
-		replay := exec.Command(binary, "replay", dir)
-		replay.Env = append(os.Environ(), "GOMAXPROCS="+strconv.Itoa(1+3*i), "GOGC="+strconv.Itoa(20+100*i))
-		out, err := replay.Output()
-		require.NoError(t, err, string(out))
-		found := regexp.MustCompile(`(?m)^identical through frame (\d+)$`).FindStringSubmatch(string(out))
-		require.NotNil(t, found, string(out))
-		frame, _ := strconv.Atoi(found[1])
-		require.GreaterOrEqual(t, frame, last, "every frame was written before the next one began")
-		if want == "" {
-			want = string(out)
+	for _, binary := range binaries {
+		for _, procs := range []int{1, 4} {
+			replay := exec.Command(binary, "replay", "--hashes", dir)
+			replay.Env = append(os.Environ(), "GOMAXPROCS="+strconv.Itoa(procs), "GOGC="+strconv.Itoa(40*procs))
+			out, err := replay.Output()
+			require.NoError(t, err, string(out))
+			frame := hashed(t, string(out))
+			require.GreaterOrEqual(t, frame, last, "every frame was written before the next one began")
+			if want == "" {
+				want = string(out)
+			}
+			require.Equal(t, want, string(out))
 		}
-		require.Equal(t, want, string(out))
 	}
+}
+
+// hashed checks what replay --hashes has printed, and gives the last frame.
+func hashed(t *testing.T, out string) int {
+	t.Helper()
+	lines := strings.Split(strings.TrimSuffix(out, "\n"), "\n")
+	frames := 0
+	for ; strings.HasPrefix(lines[frames], "frame "); frames++ {
+		require.Regexp(t, fmt.Sprintf("^frame %d hash [0-9a-f]{16}$", frames+1), lines[frames])
+	}
+	lines = lines[frames:]
+	if len(lines) == 2 { // it may have been killed within a record
+		require.Regexp(t, `^the end of the journal is lost, \d+ bytes: `, lines[0])
+		lines = lines[1:]
+	}
+	require.Equal(t, []string{fmt.Sprintf("identical through frame %d", frames)}, lines)
+	return frames
 }
 
 // journaled records an arena for a moment.
@@ -102,6 +119,13 @@ func TestReplaySaysHowFarAllIsIdentical(t *testing.T) {
 	assert.Zero(t, code)
 	assert.Regexp(t, `^identical through frame [1-9]\d*\n$`, stdout)
 	assert.Empty(t, stderr, "nothing to show before it is over")
+
+	identical := stdout
+	code, stdout, stderr = command(t.Context(), "replay", "--hashes", dir)
+	assert.Zero(t, code)
+	assert.Positive(t, hashed(t, stdout))
+	assert.Equal(t, identical, stdout[strings.Index(stdout, "identical"):])
+	assert.Empty(t, stderr)
 
 	code, stdout, stderr = command(t.Context(), "arena", "--port", "0", "--journal", dir)
 	assert.Equal(t, exitFailed, code)
