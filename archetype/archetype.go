@@ -30,6 +30,8 @@ type Archetype struct {
 
 	shrinking bool // is in Store.shrinking
 
+	pooled, pooledSlots int // see Pool; 0 for an ordinary archetype
+
 	shape       uint64 // changes with the list of chunks and where they are
 	listed      []*Ref // what readers find, of listedShape
 	listedShape uint64

@@ -1,6 +1,7 @@
 package archetype
 
 import (
+	"reflect"
 	"unsafe"
 
 	"github.com/airlock-ecs/airlock/handles"
@@ -195,4 +196,17 @@ func (c *Chunk) release() {
 		s.bury(c.archetype, c.extent, c.place)
 	}
 	*c = Chunk{archetype: c.archetype, layout: c.layout}
+}
+
+// CellsOf is the column of a table slot in the write frame, all slots of it, as what it consists of: T is the type of
+// its field.
+//
+// Panics: if the column's cells are of another type.
+// Concurrency: the registry's owner and its workers; writers mark the column. Never waits. Allocates: no.
+func CellsOf[T any](c *Chunk, tableSlot int) []T {
+	if f := &c.layout.fields[tableSlot]; f.Type != reflect.TypeFor[T]() {
+		panic("archetype: a column of " + f.Type.String() + " as one of " + reflect.TypeFor[T]().String())
+	}
+	// Sound: a chunk's part of a column has an element of this type for each slot.
+	return unsafe.Slice((*T)(c.table[tableSlot]), c.layout.slots)
 }

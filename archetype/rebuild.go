@@ -15,6 +15,7 @@ import (
 //
 // Not in it is where in memory all of that is, which nobody can tell.
 type State struct {
+	Pooled     int          // how many slots a pooled archetype has, 0 for an ordinary one
 	LargeFirst bool         // a first chunk made now would be a regular one, see TakeRun
 	Chunks     []ChunkState // in order
 }
@@ -56,7 +57,7 @@ func (s *Store) States() []State {
 	states := make([]State, len(s.list))
 	for i, a := range s.list {
 		st := &states[i]
-		st.LargeFirst = a.largeFirst
+		st.LargeFirst, st.Pooled = a.largeFirst, a.pooledSlots
 		st.Chunks = make([]ChunkState, len(a.chunks))
 		for k, c := range a.chunks {
 			words := make([]uint64, 2*len(c.holes))
@@ -116,6 +117,12 @@ func (s *State) Check(slotsPerChunk int) error {
 	slots, first := slotsPerChunk, slotsPerChunk
 	if slotsPerChunk == 0 {
 		slots, first = DefaultSlots, firstSlots
+	}
+	if s.Pooled != 0 {
+		if s.Pooled < 0 || s.Pooled > cacheIndices {
+			return fmt.Errorf("archetype: a pool of %d slots", s.Pooled)
+		}
+		return s.checkPooled(slots, s.Pooled)
 	}
 	if s.LargeFirst && len(s.Chunks) == 0 {
 		return fmt.Errorf("archetype: a large first chunk, and there is none")

@@ -18,6 +18,11 @@ func (c *Chunk) Soil() {
 	}
 }
 
+// Soiled says whether free slots, and those of inactive entities, may have been written by a wide loop.
+//
+// Concurrency: the registry's owner with no workers about; never waits. Allocates: no.
+func (c *Chunk) Soiled() bool { return c.soiled != 0 }
+
 // wipe zeroes the cells of slots that are about to be taken from a soiled chunk.
 func (a *Archetype) wipe(c *Chunk, slot, n uint32) {
 	for ; n > 0; slot, n = slot+1, n-1 {

@@ -147,7 +147,9 @@ func (s *Store) Drop(a *Archetype) {
 	}
 	s.list[last] = nil
 	s.list = s.list[:last]
-	delete(s.byKey, archetypeKey{a.class, a.sig})
+	if a.pooled == 0 {
+		delete(s.byKey, archetypeKey{a.class, a.sig})
+	}
 	for _, other := range s.list {
 		other.forget(a)
 	}

@@ -23,8 +23,13 @@ func (s *Store) Verify() error {
 		return err
 	}
 	var places, blocks, chunks uint64
+	pooled := 0
 	for i, a := range s.list {
-		if s.byKey[archetypeKey{a.class, a.sig}] != a {
+		if a.pooled != 0 {
+			if pooled++; a.pooled != pooled || a.allocated > a.pooledSlots || a.hole != nil {
+				return fmt.Errorf("archetype %s: pool %d of the list thinks that it is pool %d, and has %d of %d slots", a, pooled, a.pooled, a.allocated, a.pooledSlots)
+			}
+		} else if s.byKey[archetypeKey{a.class, a.sig}] != a {
 			return fmt.Errorf("archetype %s: entry %d of the list is not found by its key", a, i)
 		}
 		if err := a.verify(); err != nil {
@@ -40,7 +45,7 @@ func (s *Store) Verify() error {
 	}
 	gone := map[*extent]bool{} // of archetypes that were dropped
 	for _, g := range s.ghosts {
-		if a := g.archetype; s.byKey[archetypeKey{a.class, a.sig}] != a && !gone[g.extent] {
+		if a := g.archetype; !slices.Contains(s.list, a) && !gone[g.extent] {
 			gone[g.extent] = true
 			blocks += uint64(g.extent.layout.block)
 		}
@@ -51,7 +56,7 @@ func (s *Store) Verify() error {
 		}
 	}
 	switch {
-	case len(s.byKey) != len(s.list):
+	case len(s.byKey)+pooled != len(s.list):
 		return fmt.Errorf("archetype: %d archetypes listed, %d found by key", len(s.list), len(s.byKey))
 	case chunks != 0:
 		return fmt.Errorf("archetype: the block table and the chunks differ by %d words", int64(chunks))

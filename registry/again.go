@@ -140,7 +140,9 @@ func (r *Registry) dieAgain(h handles.Local) {
 	old, won := r.locals.Kill(h)
 	switch {
 	case won:
-		r.giveRoom(1)
+		if !r.pooled(h.Index()) {
+			r.giveRoom(1)
+		}
 	case r.recorded.marked[h]:
 		delete(r.recorded.marked, h)
 		if old = w; w.Place() != handles.NoPlace {
@@ -203,6 +205,19 @@ func (r *Registry) opAgain(w *Window, rec *record, o *op) {
 		r.writeAgain(o)
 	case opReserve, opDestroyed:
 		r.seenAgain(o)
+	case opBlock:
+		r.blockAgain(int(o.class), rec.names[uint32(o.other)], int(o.other>>32), o.h)
+	case opInitial:
+		r.initialAgain(o)
+	case opTake:
+if dbg { println("take", o.h.Index(), o.h.Generation(), r.frame.Load()) }
+		r.pooledAgain(int(o.class), o.other, o.h)
+	case opDespawn:
+		if b, i, ok := r.blockOf(uint32(r.pools.homes.Get(o.h.Index()) - 1)); ok {
+			_ = r.despawn(b, i, o.h)
+		}
+	case opBurnt:
+		r.burntAgain(o.h, o.flag)
 	case opHome:
 		r.archetypeOf(int(o.class), r.class(int(o.class)).sig)
 	case opReset:
@@ -252,6 +267,7 @@ func (r *Registry) spawnAgain(class int, h handles.Local, batch int, lent bool) 
 
 // writeAgain gives a cell its value.
 func (r *Registry) writeAgain(o *op) {
+if dbg { println("write", o.h.Index(), o.h.Generation(), o.comp, o.field) }
 	ch, slot, err := r.locate(o.h)
 	if err != nil || !ch.Archetype().Has(o.comp) {
 		return

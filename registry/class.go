@@ -44,6 +44,7 @@ type classEntry struct {
 	slots    int
 	cosmetic bool
 	sig      archetype.Signature
+	comps    []archetype.ComponentID    // in the order of the fields
 	forget   func(*archetype.Archetype) // the archetype is gone again
 }
 
@@ -89,14 +90,7 @@ func RegisterClass[E any](r *Registry, opts ...ClassOption) (*Class[E], error) {
 		return nil, fmt.Errorf("registry: class %v: %w", typ, err)
 	}
 	c := &Class[E]{r: r, index: len(r.classes), name: o.name, slots: o.slots, cosmetic: o.cosmetic}
-	for _, comp := range comps {
-		c.sig = c.sig.With(comp.ID)
-	}
-	slots := o.slots
-	if slots == 0 {
-		slots = archetype.DefaultSlots
-	}
-	c.layout = archetype.NewLayout(sorted(comps), slots, r.cfg.TemporalFrames)
+	r.addClass(c, typ, comps)
 	var parts []part
 	for i, comp := range comps {
 		for _, f := range comp.Fields {
@@ -112,15 +106,39 @@ func RegisterClass[E any](r *Registry, opts ...ClassOption) (*Class[E], error) {
 			c.parts = append(c.parts, p)
 		}
 	}
-	r.classes = append(r.classes, classEntry{
-		name: o.name, typ: typ, slots: o.slots, cosmetic: o.cosmetic, sig: c.sig,
+	return c, nil
+}
+
+// addClass lists a class with some components. Holder of mu.
+func (r *Registry) addClass(c interface {
+	compose(comps []*archetype.Component) classEntry
+}, typ reflect.Type, comps []*archetype.Component) {
+	entry := c.compose(comps)
+	entry.typ = typ
+	for _, comp := range comps {
+		entry.comps = append(entry.comps, comp.ID)
+	}
+	r.classes = append(r.classes, entry)
+}
+
+// compose works out signature and layout.
+func (c *Class[E]) compose(comps []*archetype.Component) classEntry {
+	for _, comp := range comps {
+		c.sig = c.sig.With(comp.ID)
+	}
+	slots := c.slots
+	if slots == 0 {
+		slots = archetype.DefaultSlots
+	}
+	c.layout = archetype.NewLayout(sorted(comps), slots, c.r.cfg.TemporalFrames)
+	return classEntry{
+		name: c.name, slots: c.slots, cosmetic: c.cosmetic, sig: c.sig,
 		forget: func(a *archetype.Archetype) {
 			if c.home == a {
 				c.home = nil
 			}
 		},
-	})
-	return c, nil
+	}
 }
 
 // componentTypes lists the types of a class's fields, or says what is wrong with them.

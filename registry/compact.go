@@ -69,7 +69,7 @@ func (m *Relocation) Store() *archetype.Store { return m.r.store }
 func (m *Relocation) MayMove(a *archetype.Archetype) bool { return m.r.mayMove(a) }
 
 func (r *Registry) mayMove(a *archetype.Archetype) bool {
-	return !r.cfg.Deterministic || r.class(a.Class()).cosmetic
+	return a.Pooled() == 0 && (!r.cfg.Deterministic || r.class(a.Class()).cosmetic)
 }
 
 // Movable says whether a slot that is taken has a living entity. What has died stays where it is

@@ -9,13 +9,17 @@ import (
 // yet, beside its handle.
 type grave struct {
 	place uint32 // handles.NoPlace: it has no slot
-	how   uint32 // place of the cause in causes, and wasActive
+	how   uint32 // place of the cause in causes, and the marks below
 }
 
-// wasActive marks the death of an active entity.
-const wasActive = 1 << 31
+const (
+	wasActive = 1 << 31 // an active entity
+	wasIdle   = 1 << 30 // that of an idle slot of a pool
+	wentHome  = 1 << 29 // the slot of a pool that it was in has another entity
+	graveMark = wasActive | wasIdle | wentHome
+)
 
-func (g grave) cause() uint32 { return g.how &^ wasActive }
+func (g grave) cause() uint32 { return g.how &^ graveMark }
 
 // addDeath notes a death.
 func (r *Registry) addDeath(h handles.Local, place, how uint32) {
@@ -41,7 +45,9 @@ func (r *Registry) Destroy(h handles.Local) error {
 	if !won {
 		return r.gone(h)
 	}
-	r.room.Add(1)
+	if !r.pooled(h.Index()) {
+		r.room.Add(1)
+	}
 	if old.State() == handles.Alive {
 		r.killed.Add(1)
 	}
@@ -186,7 +192,9 @@ func (r *Registry) killOne(h handles.Local) bool {
 		r.noteLost(h)
 		return false
 	}
-	r.giveRoom(1)
+	if !r.pools.any || !r.pooled(h.Index()) {
+		r.giveRoom(1)
+	}
 	if old.State() == handles.Alive {
 		r.tombstone(h, old.Place())
 	} else {
@@ -227,9 +235,24 @@ func (r *Registry) tombstone(h handles.Local, place uint32) {
 	} else if r.hide(ch, slot) {
 		how |= wasActive
 	} else {
-		r.inactive--
+		how |= r.quit(ch, slot)
 	}
 	r.addTombstone(h, ch, place, how)
+}
+
+// quit takes an inactive entity that has died out of the counts, and says how it died: see wasIdle.
+func (r *Registry) quit(ch *archetype.Chunk, slot uint32) uint32 {
+	r.inactive--
+	if ch.Archetype().Pooled() == 0 {
+		return 0
+	}
+	b, i := r.blockAt(ch, slot)
+	if !b.idle.Remove(i) {
+		return 0
+	}
+	r.pools.idle--
+	b.count()
+	return wasIdle
 }
 
 // addTombstone counts an entity whose bit is clear among the dead.
@@ -237,7 +260,7 @@ func (r *Registry) addTombstone(h handles.Local, ch *archetype.Chunk, place, how
 	ch.Archetype().AddLive(-1)
 	r.dying = append(r.dying, h)
 	r.graves = append(r.graves, grave{place: place, how: how})
-	if len(r.observers[Destroyed]) > 0 {
+	if len(r.observers[Destroyed]) > 0 && how&wasIdle == 0 {
 		r.event(Destroyed, h, 0)
 	}
 }
@@ -266,6 +289,7 @@ func (w *Window) ProcessDeferredDestructions() int {
 
 // process reclaims every death, with history those that have left the ring. Owner only, with nothing left to undo.
 func (r *Registry) process() int {
+	r.homePooled()
 	if r.hist.on {
 		return r.processKept()
 	}
@@ -277,6 +301,7 @@ func (r *Registry) process() int {
 		return 0
 	}
 	frame := r.frame.Load()
+	r.buryPooled(frame)
 	if r.netsUsed { // in the order of the deaths, which is how peers count them
 		for _, h := range r.dying {
 			r.freeNet(h.Index(), frame)
@@ -364,7 +389,7 @@ func (r *Registry) countNamed() {
 		return
 	}
 	for _, h := range r.dying[r.namedMark:] {
-		if r.nets.Returns(handles.Net(r.netOf.Get(h.Index()))) {
+		if r.nets.Returns(r.deadNet(h)) {
 			r.namedDeaths++
 		}
 	}

@@ -55,3 +55,9 @@ func (r *Registry) DestroyInTwo(h handles.Local) (end func()) {
 		r.pushOutside(h.Index())
 	}
 }
+
+// Word is what is known of a local index.
+func (r *Registry) Word(index uint32) handles.Word { return r.locals.Word(index) }
+
+// Own is the local index of a slot.
+func (b *Block) Own(i int) uint32 { return b.first + uint32(i) }

@@ -17,7 +17,8 @@ var ErrCycle = errors.New("registry: an entity cannot be its own ancestor")
 // SetParent makes child die with parent; a second call replaces the first, and a zero
 // parent sets the child free. A failed callback takes it back.
 //
-// Errors: ErrStale, ErrInvalidHandle or ErrNotSpawned when either is not alive; ErrCycle;
+// Errors: ErrStale, ErrInvalidHandle or ErrNotSpawned when either is not alive; ErrIdle when one is an idle slot of a
+// pool; ErrCycle;
 // ErrExpired. After an error nothing has changed.
 // Concurrency: window holder. Allocates: when an index is linked for the first time.
 func SetParent(w *Window, child, parent handles.Local) error {
@@ -25,11 +26,11 @@ func SetParent(w *Window, child, parent handles.Local) error {
 	if err != nil {
 		return err
 	}
-	if _, _, err := r.locate(child); err != nil {
+	if err := r.somebody(child); err != nil {
 		return err
 	}
 	if parent != 0 {
-		if _, _, err := r.locate(parent); err != nil {
+		if err := r.somebody(parent); err != nil {
 			return err
 		}
 	}
@@ -53,6 +54,15 @@ func SetParent(w *Window, child, parent handles.Local) error {
 		r.rec.add(op{kind: opParent, h: child, other: uint64(parent)})
 	}
 	return nil
+}
+
+// somebody says whether h is alive, and not the entity of an idle slot.
+func (r *Registry) somebody(h handles.Local) error {
+	ch, slot, err := r.locate(h)
+	if err == nil && r.idleAt(ch, slot) {
+		return ErrIdle
+	}
+	return err
 }
 
 func (r *Registry) parentOf(i uint32) uint32 {

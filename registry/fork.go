@@ -326,7 +326,9 @@ func bySlot(a, b forkDeath) int {
 
 // bury does what forkWorker.kill left over. Owner, or holder of wishMu.
 func (r *Registry) bury(d forkDeath) {
-	r.giveRoom(1)
+	if !r.pools.any || !r.pooled(d.h.Index()) {
+		r.giveRoom(1)
+	}
 	how := r.causeIndex()
 	switch {
 	case d.place == handles.NoPlace:
@@ -334,8 +336,8 @@ func (r *Registry) bury(d forkDeath) {
 	case d.active:
 		r.addTombstone(d.h, r.store.ChunkAt(d.place), d.place, how|wasActive)
 	default:
-		r.inactive--
-		r.addTombstone(d.h, r.store.ChunkAt(d.place), d.place, how)
+		ch := r.store.ChunkAt(d.place)
+		r.addTombstone(d.h, ch, d.place, how|r.quit(ch, d.place-ch.Base()))
 	}
 	if r.hist.on {
 		r.noteDeath()

@@ -62,6 +62,7 @@ type mark struct {
 	undo, handles           uint64 // ends of the logs
 	dead, processed         uint64
 	vacated, vacatedReached uint64
+	homed                   uint64 // pools.seen
 	locals                  handles.LocalsMark
 	wishes                  []wish // what was put off to the next window
 	begun                   bool   // was ever written
@@ -112,6 +113,7 @@ func (r *Registry) endHistory() {
 		return
 	}
 	r.publishObituaries()
+	r.homePooled()
 	r.processTo(len(r.dying), len(r.vacated), r.frame.Load())
 	r.hist.forgetDead(r)
 	r.barrier()
@@ -150,6 +152,7 @@ func (r *Registry) markFrame(storage uint64) {
 	m.frame, m.storage, m.begun, m.restored = now, storage, true, false
 	m.undo, m.handles = h.undoBase+uint64(len(r.undo)), h.handleBase+uint64(len(r.undoHandles))
 	m.dead, m.processed = h.deadBase+uint64(len(r.dying)), h.deadBase+uint64(h.processed)
+	m.homed = r.pools.seen
 	m.vacated, m.vacatedReached = h.vacatedBase+uint64(len(r.vacated)), h.vacatedBase+uint64(h.vacatedProcessed)
 	r.locals.Mark(&m.locals)
 	m.wishes = append(m.wishes[:0], r.wishes...)
@@ -168,7 +171,8 @@ func (r *Registry) markFrame(storage uint64) {
 		r.graves = trim(r.graves, &base, oldest.processed)
 		r.dying = trim(r.dying, &h.deadBase, oldest.processed)
 		h.processed -= n
-		r.obitMark, r.deadBefore, r.namedMark, r.frames.buried = r.obitMark-n, r.deadBefore-n, r.namedMark-n, r.frames.buried-n
+		r.obitMark, r.deadBefore, r.frames.buried = r.obitMark-n, r.deadBefore-n, r.frames.buried-n
+		r.namedMark = max(r.namedMark-n, 0) // it stays behind until there is a net name
 	}
 	r.trimCauses()
 }
@@ -266,6 +270,7 @@ func (c *Core) GoBack(frame uint64) error {
 		panic(fmt.Sprintf("registry: gone back to frame %d, and %d deaths are left of %d", frame, got, m.dead))
 	}
 	n := len(r.dying)
+	r.pools.seen = m.homed
 	r.obitMark, r.deadBefore, r.frames.buried = min(r.obitMark, n), min(r.deadBefore, n), min(r.frames.buried, n)
 	clear(r.wishes)
 	r.wishes = append(r.wishes[:0], m.wishes...)
@@ -338,7 +343,9 @@ func (r *Registry) recall() {
 			r.killed.Add(-1)
 			r.locals.Revive(name, w.Place())
 		}
-		r.takeBackRoom()
+		if !r.pooled(i) {
+			r.takeBackRoom()
+		}
 		h.recalled = append(h.recalled, name)
 		i = next
 	}
@@ -354,6 +361,8 @@ func (c *Core) Revive() {
 		_ = c.r.Destroy(h.recalled[i]) // nobody, if it was not born again
 	}
 	h.recalled = h.recalled[:0]
+	clear(c.r.pools.gone)
+	c.r.pools.gone = c.r.pools.gone[:0]
 	for _, n := range slices.Sorted(maps.Values(h.netLimbo)) {
 		c.r.nets.Free(n, c.r.frame.Load())
 	}
@@ -410,7 +419,7 @@ func (r *Registry) processTo(dead, vacated int, now uint64) int {
 	if k := vacated - h.vacatedProcessed; k > 0 {
 		r.log(undoOp{kind: undoVacated, nslot: uint32(k)})
 		for _, v := range r.vacated[h.vacatedProcessed:vacated] {
-			v.ch.Archetype().Reclaim(v.ch, v.slot)
+			r.reclaimVacated(v)
 		}
 		h.vacatedProcessed = vacated
 	}
@@ -420,6 +429,10 @@ func (r *Registry) processTo(dead, vacated int, now uint64) int {
 // processOne reclaims one of the dead.
 func (r *Registry) processOne(i int, now uint64) {
 	h, g := r.dying[i], r.graves[i]
+	if r.pools.any && r.ofPool(h, g) {
+		r.buryKept(i, now)
+		return
+	}
 	if place := g.place; place != handles.NoPlace {
 		ch := r.store.ChunkAt(place)
 		if r.iterating != 0 {
@@ -443,6 +456,15 @@ func (r *Registry) processOne(i int, now uint64) {
 	}
 }
 
+// buryKept is processOne for somebody dead who was of a pool.
+func (r *Registry) buryKept(i int, now uint64) {
+	h := r.dying[i]
+	if r.netsUsed && i < r.namedMark && r.nets.Returns(r.deadNet(h)) {
+		r.namedDeaths--
+	}
+	r.buryOne(h, r.graves[i], now, h.Index() < r.outerFirst || r.hist.deadBase+uint64(i) >= r.hist.outerFreed)
+}
+
 // trimCauses forgets the causes that no grave names any more, when there are many. Owner only.
 func (r *Registry) trimCauses() {
 	if len(r.causes) < 2*len(r.graves)+mostCauses {
@@ -457,7 +479,7 @@ func (r *Registry) trimCauses() {
 			place[g.cause()] = at
 			kept = append(kept, r.causes[g.cause()])
 		}
-		g.how = g.how&wasActive | at
+		g.how = g.how&graveMark | at
 	}
 	r.causes, r.causeAt = kept, 0
 }
@@ -480,6 +502,10 @@ func (r *Registry) unprocess(op *undoOp) {
 	from := int(op.at - h.deadBase)
 	for i := from + int(op.nslot) - 1; i >= from; i-- {
 		place := r.graves[i].place
+		if r.pools.any && r.ofPool(r.dying[i], r.graves[i]) {
+			r.unbury(r.dying[i], r.graves[i])
+			continue
+		}
 		if place == handles.NoPlace {
 			r.placeless++
 			continue
@@ -495,7 +521,8 @@ func (r *Registry) unvacate(op *undoOp) {
 	h := &r.hist
 	for range op.nslot {
 		h.vacatedProcessed--
-		v := r.vacated[h.vacatedProcessed]
-		v.ch.Archetype().TakeSlot(v.ch, v.slot)
+		if v := r.vacated[h.vacatedProcessed]; v.ch.Archetype().Pooled() == 0 {
+			v.ch.Archetype().TakeSlot(v.ch, v.slot)
+		}
 	}
 }

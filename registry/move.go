@@ -11,7 +11,7 @@ import (
 // Add gives h the component C with a value; one that h has already is set. The entity
 // moves to another archetype: pointers to its cells end, its cache index changes.
 //
-// Errors: ErrStale, ErrInvalidHandle, ErrNotSpawned; ErrNotRegistered; ErrExpired.
+// Errors: ErrStale, ErrInvalidHandle, ErrNotSpawned; ErrIdle for an idle slot of a pool; ErrNotRegistered; ErrExpired.
 // Concurrency: window holder. Allocates: a chunk or an archetype now and then.
 func Add[C any](w *Window, h handles.Local, v C) error {
 	r, comp, err := openFor[C](w)
@@ -51,6 +51,9 @@ func (r *Registry) addQuietly(comp *archetype.Component, h handles.Local) error 
 // change moves a living entity to the archetype that has one component more or less, as
 // the event says that it causes. The edges between archetypes are found once.
 func (r *Registry) change(h handles.Local, ch *archetype.Chunk, slot uint32, id archetype.ComponentID, kind EventKind) error {
+	if r.idleAt(ch, slot) {
+		return ErrIdle
+	}
 	from, more := ch.Archetype(), kind == Added
 	to := from.Edge(id, more)
 	if to == nil {
@@ -251,7 +254,8 @@ func Active(a Access, h handles.Local) bool {
 // SetActive takes h out of the world, or back into it, without ending it: inactive, it is
 // alive, its handles and cells are good, and systems and presentation skip it.
 //
-// Errors: ErrStale, ErrInvalidHandle, ErrNotSpawned; ErrExpired; ErrReadOnly on a snapshot.
+// Errors: ErrStale, ErrInvalidHandle, ErrNotSpawned; ErrIdle for an idle slot of a pool, which spawning activates;
+// ErrExpired; ErrReadOnly on a snapshot.
 // Concurrency: as the token; what two workers want of one entity has no order. Allocates: no.
 func SetActive(a Access, h handles.Local, active bool) error {
 	r, inWindow, err := opened(a)
@@ -268,6 +272,9 @@ func SetActive(a Access, h handles.Local, active bool) error {
 	}
 	if r.hist.inert {
 		return errInert
+	}
+	if active && r.idleAt(ch, slot) {
+		return ErrIdle
 	}
 	if r.inFrame {
 		r.setActiveShared(h, ch, slot, active)

@@ -10,7 +10,7 @@ import (
 // AssignNet gives a living entity a net handle of this registry's owner. An entity has at
 // most one: asked again, AssignNet answers with it.
 //
-// Errors: ErrExhausted after 2^24-1 names; ErrStale, ErrInvalidHandle, ErrNotSpawned;
+// Errors: ErrExhausted after 2^24-1 names; ErrStale, ErrInvalidHandle, ErrNotSpawned; ErrIdle;
 // ErrExpired.
 // Concurrency: window holder. Allocates: a page of words now and then.
 func (w *Window) AssignNet(h handles.Local) (handles.Net, error) {
@@ -18,7 +18,7 @@ func (w *Window) AssignNet(h handles.Local) (handles.Net, error) {
 	if err != nil {
 		return 0, err
 	}
-	if _, _, err := r.locate(h); err != nil {
+	if err := r.somebody(h); err != nil {
 		return 0, err
 	}
 	if n := r.netOf.Get(h.Index()); n != 0 {
@@ -43,14 +43,14 @@ func (w *Window) AssignNet(h handles.Local) (handles.Net, error) {
 //
 // Errors: ErrInvalidHandle for the zero handle or a name of this registry's own owner;
 // ErrAlreadyRegistered when either has another partner; ErrStale for a name older than
-// one bound before, or a dead entity; ErrExpired.
+// one bound before, or a dead entity; ErrIdle; ErrExpired.
 // Concurrency: window holder. Allocates: a page of words now and then.
 func (w *Window) BindNet(h handles.Local, n handles.Net) error {
 	r, err := w.open()
 	if err != nil {
 		return err
 	}
-	if _, _, err := r.locate(h); err != nil {
+	if err := r.somebody(h); err != nil {
 		return err
 	}
 	if n.Owner() == r.cfg.Owner || n.Index() == 0 || n.Generation() == 0 {

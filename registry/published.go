@@ -343,12 +343,16 @@ func (r *Registry) beginWriting(workers int, spread archetype.Spread) {
 }
 
 // buryCells takes those who have died since the last time out of the entity column: in the frame that
-// is about to be closed they are dead, and their slots belong to nobody. Owner only.
+// is about to be closed they are dead, and their slots belong to nobody; but those of pools have others by now. Owner only.
 func (r *Registry) buryCells() {
-	for _, g := range r.graves[r.frames.buried:] {
-		if g.place != handles.NoPlace {
-			ch := r.store.ChunkAt(g.place)
-			ch.Vacate(g.place - ch.Base())
+	for i := r.frames.buried; i < len(r.dying); i++ {
+		place := r.graves[i].place
+		if place == handles.NoPlace {
+			continue
+		}
+		ch := r.store.ChunkAt(place)
+		if slot := place - ch.Base(); ch.Entities()[slot] == r.dying[i] {
+			ch.Vacate(slot)
 		}
 	}
 	r.frames.buried = len(r.graves)

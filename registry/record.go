@@ -41,6 +41,11 @@ const (
 	opBurnNet                     // other net names were issued and taken back
 	opLost                        // h could not be destroyed: see noteLost
 	opHome                        // class got the archetype that its entities begin in
+	opBlock                       // a pool of class was made, h in the first slot; other: how many slots, and in the low half its name in names
+	opInitial                     // field of comp of the slots of the pool class, see Block.number, has the initial value other of its log
+	opTake                        // h was spawned in the pool class, see Block.number; other: one more than what class of entities it is of
+	opDespawn                     // h was despawned
+	opBurnt                       // h is a name of a slot that a callback which failed has given to somebody, or (flag) the one after
 	opKinds         = iota
 )
 
@@ -187,6 +192,7 @@ type recording struct {
 	touched []touch
 	columns map[columnOf]struct{}
 	looped  []columnOf // the keys of columns, in order
+	burnt   []op       // names of slots that were given to somebody in what is taken back
 }
 
 // touch is a cell that the callback reached. field -1: the whole component.
@@ -221,6 +227,8 @@ func (r *Registry) endRecording() {
 	}
 	r.rec = nil
 	k.putOff(r.wishes[r.wishedBefore:])
+	k.rec.ops = append(k.rec.ops, k.burnt...)
+	k.burnt = k.burnt[:0]
 	if n := len(k.rec.ops); n > k.start {
 		k.rec.groups = append(k.rec.groups, group{groupOps, k.start, n})
 	}

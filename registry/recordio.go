@@ -51,7 +51,7 @@ func (c *Core) PutOff() bool { return c.r.putOff() > 0 }
 func (c *Core) Cosmetics() (n int) {
 	for _, a := range c.r.store.Archetypes() {
 		if c.r.cosmetic(a) {
-			n += a.Live()
+			n += a.Live() - c.r.idleIn(a)
 		}
 	}
 	return n
@@ -144,6 +144,11 @@ const (
 	StepBurnNet       = stepOps + StepKind(opBurnNet)    // Other net names were issued and taken back
 	StepLost          = stepOps + StepKind(opLost)       // Entity was dead for the callback before a window saw it
 	StepHome          = stepOps + StepKind(opHome)       // Class got the archetype that its entities begin in
+	StepBlock         = stepOps + StepKind(opBlock)      // a pool of Class called Name was made: of Other slots, Entity in the first
+	StepInitial       = stepOps + StepKind(opInitial)    // Field of Component has an initial value in the pool whose first slot has the local index Other
+	StepTake          = stepOps + StepKind(opTake)       // Entity was spawned in the pool whose first slot has the local index Other
+	StepDespawn       = stepOps + StepKind(opDespawn)    // Entity was despawned
+	StepBurnt         = stepOps + StepKind(opBurnt)      // Entity is a name that no slot of a pool gets any more, or (Flag) the one that its slot has
 	StepKinds         = stepOps + opKinds
 )
 
@@ -158,7 +163,7 @@ type Step struct {
 	Field     int // of Component
 	Name      string
 
-	// The value of a StepWrite, in the memory of the record. Bytes are those of a field without pointers, else nil.
+	// The value of a StepWrite or StepInitial, in the memory of the record. Bytes are those of a field without pointers, else nil.
 	Value reflect.Value
 	Bytes []byte
 }
@@ -235,6 +240,14 @@ func (v *Record) show(o *op) {
 		comp, _ := v.r.schema.ByID(o.comp)
 		v.place(&v.step, &comp.Fields[o.field], o.other)
 		v.step.Other = 0
+	case opBlock:
+		v.step.Name, v.step.Other = v.rec.names[uint32(o.other)], o.other>>32
+	case opInitial:
+		comp, _ := v.r.schema.ByID(o.comp)
+		v.place(&v.step, &comp.Fields[o.field], o.other)
+		v.step.Other, v.step.Class = uint64(o.class), 0
+	case opTake:
+		v.step.Other, v.step.Class = uint64(o.class), 0
 	}
 }
 
@@ -263,7 +276,7 @@ func (c *Core) NewRecord() *Record {
 	return rs.made
 }
 
-// Add appends a step. For a StepWrite it fills in where the value is to be put: Value, and Bytes if the field has
+// Add appends a step. For a StepWrite or a StepInitial it fills in where the value is to be put: Value, and Bytes if the field has
 // no pointers; until then it is zero.
 //
 // Errors: a step that no record of this registry has. What the step names may well be gone: then it is left out
@@ -286,7 +299,15 @@ func (v *Record) Add(s *Step) error {
 	case StepNamed:
 		rec.names = append(rec.names, s.Name)
 		o.other = uint64(len(rec.names) - 1)
-	case StepWrite:
+	case StepBlock:
+		rec.names = append(rec.names, s.Name)
+		o.other = s.Other<<32 | uint64(len(rec.names)-1)
+	case StepTake:
+		o.class, o.other = int32(s.Other), 0
+	case StepWrite, StepInitial:
+		if s.Kind == StepInitial {
+			o.class = int32(s.Other)
+		}
 		comp, _ := v.r.schema.ByID(s.Component)
 		f := &comp.Fields[s.Field]
 		log := v.r.recorded.log(f)
@@ -331,7 +352,7 @@ func (v *Record) check(s *Step) error {
 		return fmt.Errorf("registry: step of kind %d of %v, which is beyond the last index %d", s.Kind, s.Entity, r.mostIndex())
 	}
 	switch s.Kind {
-	case StepSpawn, StepSpawnReserved, StepHome:
+	case StepSpawn, StepSpawnReserved, StepHome, StepBlock:
 		r.mu.Lock()
 		defer r.mu.Unlock()
 		if s.Class < 0 || s.Class >= len(r.classes) {
@@ -340,9 +361,19 @@ func (v *Record) check(s *Step) error {
 		if s.Other > uint64(r.cfg.MaxEntities) {
 			return fmt.Errorf("registry: a batch of %d entities", s.Other)
 		}
-	case StepChange, StepWrite:
+		if s.Kind == StepBlock && (s.Other == 0 || s.Entity.Index() < r.outerFirst || uint64(s.Entity.Index())+s.Other-1 > r.mostIndex()) {
+			return fmt.Errorf("registry: a pool of %d slots from %v on", s.Other, s.Entity)
+		}
+	case StepTake:
+		if s.Other > r.mostIndex() {
+			return fmt.Errorf("registry: a step of pool %d", s.Other)
+		}
+	case StepChange, StepWrite, StepInitial:
+		if s.Kind == StepInitial && s.Other > r.mostIndex() {
+			return fmt.Errorf("registry: a step of pool %d", s.Other)
+		}
 		comp, ok := r.schema.ByID(s.Component)
-		if !ok || s.Kind == StepWrite && (s.Field < 0 || s.Field >= len(comp.Fields)) {
+		if !ok || s.Kind != StepChange && (s.Field < 0 || s.Field >= len(comp.Fields)) {
 			return fmt.Errorf("registry: step of kind %d of component %d, field %d", s.Kind, s.Component, s.Field)
 		}
 	case StepBurnNet:
@@ -417,7 +448,7 @@ func (r *Registry) forgetReserved() { r.reserved.Store(0) }
 
 // claimOuter has an outer handle reserved that was never issued here.
 func (r *Registry) claimOuter(h handles.Local) {
-	if h.Index() < r.outerFirst || r.locals.Word(h.Index()).Generation() >= h.Generation() {
+	if h.Index() < r.outerFirst || r.pooled(h.Index()) || r.locals.Word(h.Index()).Generation() >= h.Generation() {
 		return
 	}
 	if r.outer.Claim(h, handles.Reserved, handles.NoPlace) {
@@ -570,7 +601,9 @@ func (r *Registry) markDead(h handles.Local) {
 	if !won {
 		return
 	}
-	r.room.Add(1)
+	if !r.pooled(h.Index()) {
+		r.room.Add(1)
+	}
 	if old.State() == handles.Alive {
 		r.killed.Add(1)
 	}

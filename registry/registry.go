@@ -130,6 +130,7 @@ type Registry struct {
 	moves        uint64 // slots that changed hands without a birth or a death
 
 	// Large, and looked at once in a while: what every operation needs lies together above.
+	pools     pools
 	hist      history
 	recorded  records
 	frames    frames                        // any goroutine, by atomics; see there
@@ -172,6 +173,7 @@ func build(c Config, generationBits uint8) *Registry {
 	r.globals = handles.NewGlobals(limit, generationBits)
 	r.records, r.netOf, r.nextDead = handles.NewLazyWords(limit), handles.NewLazyWords(limit), handles.NewLazyWords(limit)
 	r.nextReserved = handles.NewLazyWords(limit)
+	r.initPools(limit)
 	r.room.Store(int64(c.MaxEntities))
 	r.initHistory()
 	r.initFrames()

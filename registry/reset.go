@@ -28,6 +28,7 @@ func (w *Window) Reset() error {
 	r.drainOutside()
 	r.commit()
 	if r.hist.on {
+		r.homePooled()
 		r.processTo(len(r.dying), len(r.vacated), r.frame.Load())
 		r.hist.forgetDead(r)
 	} else {
@@ -36,7 +37,9 @@ func (w *Window) Reset() error {
 	r.disownUnseen()
 	r.countNamed()
 	for _, a := range r.store.Archetypes() {
-		a.Clear()
+		if a.Pooled() == 0 {
+			a.Clear()
+		}
 	}
 	r.barrier()
 	r.moves++ // an empty registry has chunks to lose, and nothing else
@@ -51,6 +54,9 @@ func (w *Window) Reset() error {
 func (r *Registry) disownUnseen() {
 	frame := r.frame.Load()
 	for _, a := range r.store.Archetypes() {
+		if a.Pooled() != 0 {
+			continue // they come home when they turn up
+		}
 		for _, ch := range a.Chunks() {
 			for slot, h := range ch.Entities()[:ch.Allocated()] {
 				if h == 0 {
@@ -59,7 +65,9 @@ func (r *Registry) disownUnseen() {
 				r.tombstone(h, ch.Base()+uint32(slot))
 				last := len(r.dying) - 1 // comes with the outside list
 				r.dying, r.graves = r.dying[:last], r.graves[:last]
-				r.freeNames(h)
+				if !r.pooled(h.Index()) {
+					r.freeNames(h)
+				}
 				r.freeNet(h.Index(), frame)
 				r.locals.SetPlace(h, handles.NoPlace)
 				r.killed.Add(-1)

@@ -20,6 +20,7 @@ type Restoration struct {
 
 	// Found by the checks.
 	alive, reserved, inactive, killed int
+	pooled, lodged                    int      // slots of pools, and the living who have room there
 	open                              []uint64 // by cache index: slots whose entity was not met yet
 }
 
@@ -47,13 +48,13 @@ func PrepareRestore(w *Window, s *State) (*Restoration, error) {
 	if s.Frame > lastFrame {
 		return nil, p.impossible("frame %d", s.Frame)
 	}
-	for _, check := range []func() error{p.checkConfig, p.checkStores, p.checkDeaths, p.checkWords, p.checkActive, p.checkSpaces, p.checkRecords, p.checkNets, p.checkLinks} {
+	for _, check := range []func() error{p.checkConfig, p.checkStores, p.checkPools, p.checkDeaths, p.checkWords, p.checkTenants, p.checkActive, p.checkSpaces, p.checkRecords, p.checkNets, p.checkLinks} {
 		if err := check(); err != nil {
 			return nil, err
 		}
 	}
-	if p.alive+p.reserved > r.cfg.MaxEntities {
-		return nil, fmt.Errorf("registry: %d entities and %d reservations, MaxEntities is %d: %w", p.alive, p.reserved, r.cfg.MaxEntities, ErrExhausted)
+	if p.alive+p.reserved-p.lodged+p.pooled > r.cfg.MaxEntities {
+		return nil, fmt.Errorf("registry: %d entities, %d slots of pools and %d reservations, MaxEntities is %d: %w", p.alive-p.lodged, p.pooled, p.reserved, r.cfg.MaxEntities, ErrExhausted)
 	}
 	return p, nil
 }
@@ -91,6 +92,7 @@ func (p *Restoration) Run(fill func(archetypes []*archetype.Archetype) error) er
 	r.restart(s.Frame)
 	r.barrier() // nothing of it is undone
 	p.names()
+	p.pools()
 	p.deaths()
 	p.ring()
 	p.spaces()
@@ -99,7 +101,7 @@ func (p *Restoration) Run(fill func(archetypes []*archetype.Archetype) error) er
 	}
 	r.killed.Add(int64(p.killed))
 	r.inactive = p.inactive
-	free -= p.alive + p.reserved
+	free -= p.alive + p.reserved - p.lodged + p.pooled
 	r.countNamed()
 	r.randFrame = 0
 	r.moves++
@@ -130,11 +132,17 @@ func (p *Restoration) build(fill func([]*archetype.Archetype) error) (err error)
 	archetypes := make([]*archetype.Archetype, len(s.Stores))
 	for i := range s.Stores {
 		st := &s.Stores[i]
-		archetypes[i] = p.archetype(st.Class, st.Components)
+		archetypes[i] = p.storage(st)
 		archetypes[i].Rebuild(st.State)
+		if st.Pooled != 0 {
+			p.block(archetypes[i])
+		}
 		live := 0
 		for _, word := range st.Live {
 			live += bits.OnesCount64(word)
+		}
+		if p.blank(st) {
+			live = st.Pooled - p.empties(archetypes[i].Pooled())
 		}
 		archetypes[i].AddLive(live)
 	}
@@ -188,8 +196,12 @@ func (p *Restoration) deaths() {
 		if d.WasActive {
 			how |= wasActive
 		}
+		if d.Replaced {
+			p.replaced(d)
+			how |= wentHome
+		}
 		r.addDeath(d.Entity, d.Place, how)
-		if !r.late() { // else a tombstone's word gives up its place
+		if !r.late() && !r.replaced(s, d) { // else a tombstone's word gives up its place
 			*s.word(d.Entity.Index()) = uint64(handles.MakeWord(d.Entity.Generation(), handles.Dying, d.Place))
 		}
 	}

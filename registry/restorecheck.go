@@ -67,7 +67,9 @@ func (p *Restoration) checkStores() error {
 				return p.impossible("archetype %d has component %d, and there are %d", i, id, p.r.schema.Len())
 			}
 		}
-		if k := (key{st.Class, st.Components}); seen[k] {
+		if k := (key{st.Class, st.Components}); st.Pooled != 0 {
+			// One of several, with the same class and components.
+		} else if seen[k] {
 			return p.impossible("archetype %d is there twice", i)
 		} else {
 			seen[k] = true
@@ -111,7 +113,13 @@ func (p *Restoration) enter(place uint32) bool {
 
 // checkDeaths gives the dead their slots, and those who moved the slots that they left. The others are those of the living.
 func (p *Restoration) checkDeaths() error {
+	if err := p.enterEmpty(); err != nil {
+		return err
+	}
 	for _, d := range p.s.Deaths {
+		if d.Replaced && p.ofPool(d.Place) {
+			continue // somebody else is there
+		}
 		if d.Place != handles.NoPlace && !p.enter(d.Place) {
 			return p.impossible("%v lies at %d, where it cannot be", d.Entity, d.Place)
 		}
@@ -123,6 +131,9 @@ func (p *Restoration) checkDeaths() error {
 	}
 	p.eachChunk(func(st *ArchetypeState, c int) {
 		copy(st.LiveIn(c), p.open[st.Chunks[c].Base/64:])
+		if p.blank(st) { // whose cells are not state
+			clear(st.LiveIn(c))
+		}
 	})
 	return p.checkRing()
 }
@@ -160,6 +171,9 @@ func (p *Restoration) checkWords() error {
 		}
 	}
 	for _, d := range s.Deaths {
+		if p.r.replaced(s, d) {
+			continue
+		}
 		if w := s.word(d.Entity.Index()); !known.mark(d.Entity.Index()) || *w != uint64(handles.MakeWord(d.Entity.Generation(), handles.Dying, handles.NoPlace)) {
 			return p.impossible("%v is dead, and its index says something else", d.Entity)
 		}
@@ -175,6 +189,7 @@ func (p *Restoration) checkWords() error {
 			}
 		}
 	}
+	markAsleep(s, known)
 	for i := range s.Locals {
 		if err := p.checkLives(&s.Locals[i], known, spaces[i].LastGeneration()); err != nil {
 			return err
@@ -255,7 +270,7 @@ func (p *Restoration) embodied(fn func(index uint32) error) error {
 		}
 	}
 	for _, d := range p.s.Deaths {
-		if d.Place != handles.NoPlace {
+		if d.Place != handles.NoPlace && !d.Replaced {
 			if err := fn(d.Entity.Index()); err != nil {
 				return err
 			}
@@ -394,6 +409,12 @@ func (p *Restoration) checkNets() error {
 		if k.Local != 0 {
 			bound[k.Name] = k.Local
 		}
+	}
+	for _, d := range s.Deaths {
+		if d.Net != 0 && (!d.Replaced || bound[d.Net] != d.Entity.Index()) {
+			return p.impossible("%v had the net handle %v", d.Entity, d.Net)
+		}
+		delete(bound, d.Net)
 	}
 	if len(bound) == 0 && len(s.Named) == 0 {
 		return nil

@@ -47,6 +47,8 @@ type State struct {
 	Deaths  []Death               // dead and not reclaimed, first come first
 	Outside []handles.Local       // destroyed from outside and not seen by the owner yet, first come first
 	Stores  []ArchetypeState      // in the order of their creation
+	Pools   []PoolState           // of the pooled ones among them, in their order
+	Burnt   []IndexGeneration     // generations that slots of pools pass over, by index
 
 	// With a temporal ring the dead, and the slots that entities have moved out of, are reclaimed when they have left
 	// the ring.
@@ -55,6 +57,21 @@ type State struct {
 	Vacated []uint32    // such slots: cache indices, in the order of the moves
 	Ring    []RingFrame // frames that have not left the ring and in which somebody died or moved, ascending
 }
+
+// PoolState is a pool: the archetype with the slots is in Stores.
+type PoolState struct {
+	Name    string
+	First   uint32   // local index of slot 0, the others follow
+	Idle    []uint64 // slots that are idle, a bit each
+	Empty   []uint64 // slots that nobody is in, dead or alive: who had it is elsewhere, or it is retired
+	Tenants []Tenant // who has a slot, or had it last, under another local index than the slot's own, by slot
+}
+
+// Tenant says under which local index a slot of a pool is somebody's.
+type Tenant struct{ Slot, Index uint32 }
+
+// IndexGeneration is a generation of a local index.
+type IndexGeneration struct{ Index, Generation uint32 }
 
 // RingFrame says how many of Deaths and of Vacated there were when a frame ended.
 type RingFrame struct {
@@ -80,6 +97,11 @@ type Death struct {
 	Place     uint32 // cache index; handles.NoPlace without a slot
 	WasActive bool
 	Cause     string
+
+	// Of a pool, whose slot, which may be Place, has another entity by now: the local index has the next generation,
+	// unless it was a tenant's. Net is a net handle that waits to be freed, too.
+	Replaced bool
+	Net      handles.Net
 }
 
 // ArchetypeState is an archetype, by the number of its class.
@@ -109,11 +131,7 @@ func (r *Registry) ClassInfos() []ClassInfo {
 	defer r.mu.Unlock()
 	list := make([]ClassInfo, len(r.classes))
 	for i, c := range r.classes {
-		list[i] = ClassInfo{Name: c.name, Slots: c.slots, Cosmetic: c.cosmetic}
-		for k := range c.typ.NumField() {
-			comp, _ := r.schema.ByType(c.typ.Field(k).Type)
-			list[i].Components = append(list[i].Components, comp.ID)
-		}
+		list[i] = ClassInfo{Name: c.name, Slots: c.slots, Cosmetic: c.cosmetic, Components: slices.Clone(c.comps)}
 	}
 	return list
 }
@@ -142,6 +160,16 @@ func (r *Registry) unsettled() (free, later []vacancy) {
 	return r.vacated, r.hist.leftover
 }
 
+// unpooled is how many of some slots are not those of pools.
+func (r *Registry) unpooled(list []vacancy) (n int) {
+	for _, v := range list {
+		if v.ch.Archetype().Pooled() == 0 {
+			n++
+		}
+	}
+	return n
+}
+
 // ringFrames are the frames that have not left the ring and in which somebody died or moved.
 func (r *Registry) ringFrames() (list []RingFrame) {
 	h := &r.hist
@@ -154,7 +182,7 @@ func (r *Registry) ringFrames() (list []RingFrame) {
 		ring := RingFrame{
 			Frame:   f,
 			Deaths:  max(int(m.dead-h.deadBase)-h.processed, 0),
-			Vacated: max(int(m.vacated-h.vacatedBase)-h.vacatedProcessed, 0),
+			Vacated: r.unpooled(r.vacated[h.vacatedProcessed:max(int(m.vacated-h.vacatedBase), h.vacatedProcessed)]),
 		}
 		last := RingFrame{}
 		if n := len(list); n > 0 {
@@ -195,6 +223,7 @@ func CaptureState(w *Window) (*State, []*archetype.Archetype, error) {
 	}}
 	k.storage()
 	k.deaths()
+	k.pools()
 	k.cosmetics()
 	// Words are the bulk of it. Memory that nobody has touched yet costs more than the rest of a save, so the last one's
 	// is kept.
@@ -203,6 +232,7 @@ func CaptureState(w *Window) (*State, []*archetype.Archetype, error) {
 		l := space.StateIn(words[i])
 		k.s.Locals, words[i] = append(k.s.Locals, l), l.Words
 	}
+	k.bumpCosmetic()
 	k.words()
 	k.names()
 	return k.s, k.archetypes, nil
@@ -221,6 +251,7 @@ type capture struct {
 	s          *State
 	archetypes []*archetype.Archetype       // of s.Stores
 	at         map[*archetype.Archetype]int // the places of those
+	bumped     []handles.Local              // own names of slots in use of cosmetic pools: as if despawned
 }
 
 // storage notes archetypes, chunks, and who may live in them. Those of cosmetic classes are state as far as
@@ -235,10 +266,13 @@ func (k *capture) storage() {
 	}
 	free, later := r.unsettled()
 	for _, v := range free {
+		if v.ch.Archetype().Pooled() != 0 {
+			continue // what is there has to do with pools
+		}
 		states[at[v.ch.Archetype()]].Chunks[v.ch.Index()].Reclaim(v.ch.Index(), v.slot)
 	}
 	for i, a := range list {
-		if r.CosmeticClass(a.Class()) && len(states[i].Chunks) == 0 {
+		if a.Pooled() == 0 && r.CosmeticClass(a.Class()) && len(states[i].Chunks) == 0 {
 			continue
 		}
 		st := ArchetypeState{Class: a.Class(), Components: a.Signature(), State: states[i]}
@@ -252,6 +286,9 @@ func (k *capture) storage() {
 		k.s.Stores, k.archetypes = append(k.s.Stores, st), append(k.archetypes, a)
 	}
 	for _, v := range later {
+		if v.ch.Archetype().Pooled() != 0 {
+			continue
+		}
 		k.s.Vacated = append(k.s.Vacated, v.ch.Base()+v.slot)
 		k.nobodyAt(v.ch, v.slot)
 	}
@@ -295,9 +332,12 @@ func (k *capture) deaths() {
 	k.s.Deaths = make([]Death, len(hs))
 	for i, h := range hs {
 		g := graves[i]
-		k.s.Deaths[i] = Death{Entity: h, Place: g.place, WasActive: g.how&wasActive != 0, Cause: *r.causes[g.cause()]}
+		k.s.Deaths[i] = Death{Entity: h, Place: g.place, WasActive: g.how&wasActive != 0, Cause: *r.causes[g.cause()], Replaced: g.how&wentHome != 0, Net: r.pools.nets[h]}
 		if g.place != handles.NoPlace {
 			ch := r.store.ChunkAt(g.place)
+			if k.s.Deaths[i].Replaced && ch.Archetype().Pooled() != 0 {
+				continue // somebody is there
+			}
 			k.nobodyAt(ch, g.place-ch.Base())
 		}
 	}
@@ -306,7 +346,7 @@ func (k *capture) deaths() {
 // cosmetics makes dead of all who are cosmetic.
 func (k *capture) cosmetics() {
 	for i, a := range k.archetypes {
-		if !k.r.CosmeticClass(a.Class()) {
+		if !k.r.CosmeticClass(a.Class()) || a.Pooled() != 0 {
 			continue
 		}
 		st := &k.s.Stores[i]
@@ -342,6 +382,9 @@ func (k *capture) words() {
 	r, s := k.r, k.s
 	known := newIndexMarks(s)
 	for _, d := range s.Deaths {
+		if r.replaced(s, d) {
+			continue
+		}
 		known.mark(d.Entity.Index())
 		*s.word(d.Entity.Index()) = uint64(handles.MakeWord(d.Entity.Generation(), handles.Dying, handles.NoPlace))
 	}
@@ -352,6 +395,7 @@ func (k *capture) words() {
 			}
 		}
 	}
+	markAsleep(s, known)
 	var outside []handles.Local
 	for i := uint32(r.outside.Load()); i != 0; i = uint32(r.nextDead.Get(i)) {
 		// Who died after the words were copied lives, as far as the state is concerned.

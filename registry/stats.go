@@ -11,12 +11,13 @@ type SpaceStats = handles.SpaceStats
 
 // Stats is a copy of the counters at the last boundary: a window, a phase or an Update.
 //
-// Live = sum of Archetypes.Live; Live + Tombstoned <= Allocated = sum of
+// Live = sum of Archetypes.Live; Live + Idle + Tombstoned <= Allocated = sum of
 // Archetypes.Allocated; Inactive is a part of Live.
 type Stats struct {
 	Frame               uint64 // the frame in progress or last run
 	Live                int    // entities alive, active or not
 	Inactive            int    // of these, those taken out of the world by SetActive
+	Idle                int    // idle slots of pools, in none of the numbers but Allocated and the spaces
 	Tombstoned          int    // entities dead whose slot is not reclaimed
 	Allocated           int    // slots ever used: what loops walk over
 	Chunks              int
@@ -32,6 +33,8 @@ type ArchetypeStats struct {
 	Class           string
 	Components      int // number of its components
 	Allocated, Live int
+	Idle            int // slots of a pool
+	Pooled          int // which of the pools it is, from 1 on; 0: none
 	Chunks          int
 	Bytes           int64 // of the memory set aside for its chunks
 }
@@ -65,10 +68,11 @@ const (
 	statAllocated
 	statChunks
 	statPending
+	statIdle
 	statSpaces                             // three spaces of spaceWords words
 	spaceWords = 5                         //
 	statHeader = statSpaces + 3*spaceWords // then archWords words an archetype
-	archWords  = 4                         //
+	archWords  = 5                         //
 )
 
 // statBoard shows the counters to any goroutine. It has two buffers of atomic words; the
@@ -88,11 +92,13 @@ type statBuffer struct {
 type archLabel struct {
 	class      string
 	components int
+	pooled     int
 }
 
 // statSum is everything that changes whenever any counter does. The last three only rise.
 type statSum struct {
 	inactive, dying, placeless     int
+	idle, homed                    int
 	global, local, net             SpaceStats
 	version, lives, moves, settled uint64
 }
@@ -107,6 +113,7 @@ func (r *Registry) publish() {
 	local, lives := r.localStats()
 	sum := statSum{
 		inactive: r.inactive, dying: len(r.dying) - r.hist.processed, placeless: r.placeless,
+		idle: r.pools.idle, homed: r.pools.homed,
 		global: r.globalStats(local), local: local, net: r.nets.Stats(),
 		version: r.store.Version(), lives: lives, moves: r.moves, settled: r.settled,
 	}
@@ -128,19 +135,22 @@ func (r *Registry) publish() {
 		n := len(a.Chunks())
 		allocated += a.Allocated()
 		chunks += n
-		live += a.Live()
+		idle := r.idleIn(a)
+		live += a.Live() - idle
 		put(&w[0], a.Allocated())
-		put(&w[1], a.Live())
+		put(&w[1], a.Live()-idle)
 		put(&w[2], n)
 		put(&w[3], a.Bytes())
+		put(&w[4], idle)
 	}
 	w := buf.words
 	put(&w[statLive], live)
-	put(&w[statInactive], sum.inactive)
-	put(&w[statTombstoned], sum.dying-sum.placeless)
+	put(&w[statInactive], sum.inactive-sum.idle)
+	put(&w[statTombstoned], sum.dying-sum.placeless-sum.homed)
 	put(&w[statAllocated], allocated)
 	put(&w[statChunks], chunks)
 	put(&w[statPending], sum.dying)
+	put(&w[statIdle], sum.idle)
 	putSpace(w[statSpaces:], sum.global)
 	putSpace(w[statSpaces+spaceWords:], sum.local)
 	putSpace(w[statSpaces+2*spaceWords:], sum.net)
@@ -152,7 +162,7 @@ func (r *Registry) newStatBuffer() *statBuffer {
 	as := r.store.Archetypes()
 	buf := &statBuffer{words: make([]atomic.Uint64, statHeader+len(as)*archWords)}
 	for _, a := range as {
-		buf.archs = append(buf.archs, archLabel{class: a.ClassName(), components: len(a.Components())})
+		buf.archs = append(buf.archs, archLabel{class: a.ClassName(), components: len(a.Components()), pooled: a.Pooled()})
 	}
 	return buf
 }
@@ -193,7 +203,7 @@ func (buf *statBuffer) copy() Stats {
 	}
 	s := Stats{
 		Live: n(statLive), Inactive: n(statInactive), Tombstoned: n(statTombstoned),
-		Allocated: n(statAllocated), Chunks: n(statChunks), PendingDestructions: n(statPending),
+		Allocated: n(statAllocated), Chunks: n(statChunks), PendingDestructions: n(statPending), Idle: n(statIdle),
 		Global: space(statSpaces), Local: space(statSpaces + spaceWords), Net: space(statSpaces + 2*spaceWords),
 	}
 	for i, label := range buf.archs {
@@ -202,7 +212,7 @@ func (buf *statBuffer) copy() Stats {
 			continue
 		}
 		s.Archetypes = append(s.Archetypes, ArchetypeStats{
-			Class: label.class, Components: label.components,
+			Class: label.class, Components: label.components, Pooled: label.pooled, Idle: n(at + 4),
 			Allocated: n(at), Live: n(at + 1), Chunks: n(at + 2), Bytes: int64(n(at + 3)),
 		})
 	}

@@ -29,6 +29,12 @@ const (
 	undoVacated  // nslot more of vacated: reclaimed
 	undoRelocate // h was moved by compaction from place slot to place nslot; fresh
 	undoRebase   // a chunk went from cache index slot to nslot
+
+	// Of pools. Slots are cache indices, nslot is where Block.save has kept the cells.
+	undoTaken // h: of the slot, was activated
+	undoHome  // h came into the slot; at: its generation before, and lower half of the place in dying of who is dead; fresh: who was there
+	undoNext  // h has the slot instead of at: a callback that failed had given that name to somebody
+	undoBurnt // h is the highest generation of its index that a failed callback gave to somebody; before it was at
 )
 
 // undoOp is one step of a callback, with what it takes to go back. Steps are undone in
@@ -115,8 +121,9 @@ func (r *Registry) commit() {
 		return
 	}
 	for _, v := range r.vacated {
-		v.ch.Archetype().Reclaim(v.ch, v.slot)
+		r.reclaimVacated(v)
 	}
+	r.pools.forgetSaved()
 	clear(r.vacated)
 	r.vacated = r.vacated[:0]
 	r.undo, r.undoHandles, r.run = r.undo[:0], r.undoHandles[:0], runNone
@@ -125,6 +132,18 @@ func (r *Registry) commit() {
 	}
 	r.valuesUsed = r.valuesUsed[:0]
 	r.countNamed()
+}
+
+// reclaimVacated reclaims a slot that an entity has moved out of. That of a pool is nobody else's, and may have another
+// entity by now.
+func (r *Registry) reclaimVacated(v vacancy) {
+	a := v.ch.Archetype()
+	switch {
+	case a.Pooled() == 0:
+		a.Reclaim(v.ch, v.slot)
+	case v.ch.Entities()[v.slot] == 0:
+		a.Blank(v.ch, v.slot)
+	}
 }
 
 // commitKept is commit where the log is kept. Values are not: those of frames are in their buffers.
@@ -136,6 +155,7 @@ func (r *Registry) commitKept() {
 		}
 	}
 	r.undo, r.undoFrom, r.run = kept, len(kept), runNone
+	r.pools.forgetSaved()
 	for _, id := range r.valuesUsed {
 		r.values[id].forgetOld()
 	}
@@ -167,6 +187,9 @@ func (r *Registry) undoTo(mark int) {
 		r.log(undoOp{kind: undoBurn, h: r.burned[i]})
 	}
 	r.hist.claimed, r.burned = r.hist.claimed[:0], r.burned[:0]
+	if r.pools.any && !r.hist.going {
+		r.burnGiven()
+	}
 }
 
 func (r *Registry) undoOne(op *undoOp) {
@@ -182,7 +205,7 @@ func (r *Registry) undoOne(op *undoOp) {
 		for i := at + int(op.slot) - 1; i >= at; i-- {
 			r.unkill(r.dying[i], r.graves[i])
 			if i < r.namedMark { // in history only
-				if r.nets.Returns(handles.Net(r.netOf.Get(r.dying[i].Index()))) {
+				if r.nets.Returns(r.deadNet(r.dying[i])) {
 					r.namedDeaths--
 				}
 				r.namedMark = i
@@ -234,6 +257,14 @@ func (r *Registry) undoOne(op *undoOp) {
 		r.unrelocate(op)
 	case undoRebase:
 		r.unrebase(op)
+	case undoTaken:
+		r.undoTakenSlot(op)
+	case undoHome:
+		r.undoHomeSlot(op)
+	case undoNext:
+		r.undoNextName(op)
+	case undoBurnt:
+		r.undoBurntName(op)
 	}
 }
 
@@ -255,11 +286,16 @@ func (r *Registry) unspawn(h handles.Local, fresh bool) {
 	place := r.locals.Word(h.Index()).Place()
 	ch := r.store.ChunkAt(place)
 	slot := place - ch.Base()
-	r.untell(Spawned, h, 0)
+	if ch.Archetype().Pooled() == 0 {
+		r.untell(Spawned, h, 0)
+	} else {
+		r.unsettle(ch, slot)
+	}
 	switch inner := h.Index() < r.outerFirst; {
 	case r.hist.going && inner:
 		r.leave(ch, slot)
 		r.unclaim(h)
+		r.noHome(h.Index())
 	case r.hist.going: // a name that others may hold: it waits for its birth to be repeated, and lends its room
 		if r.locals.Unspawned(h) {
 			r.leave(ch, slot)
@@ -268,6 +304,7 @@ func (r *Registry) unspawn(h handles.Local, fresh bool) {
 		}
 		r.giveRoom(1)
 	case r.spaceOf(h.Index()).Unissue(h):
+		r.noHome(h.Index())
 		r.leave(ch, slot)
 		r.giveRoom(1)
 		if r.hist.on && inner {
@@ -276,6 +313,9 @@ func (r *Registry) unspawn(h handles.Local, fresh bool) {
 	default:
 		if r.hist.on && inner { // its death is to come
 			r.hist.claimed = append(r.hist.claimed, h)
+		}
+		if ch.Archetype().Pooled() != 0 {
+			r.giveRoom(1) // whoever destroyed it has not
 		}
 		r.disown(h, ch, slot)
 	}
@@ -311,7 +351,11 @@ func (r *Registry) unspawnReserved(h handles.Local, fresh bool) {
 	place := r.locals.Word(h.Index()).Place()
 	ch := r.store.ChunkAt(place)
 	slot := place - ch.Base()
-	r.untell(Spawned, h, 0)
+	if ch.Archetype().Pooled() == 0 {
+		r.untell(Spawned, h, 0)
+	} else {
+		r.unsettle(ch, slot)
+	}
 	if r.locals.Unspawned(h) {
 		r.leave(ch, slot)
 	} else {
@@ -326,7 +370,9 @@ func (r *Registry) unspawnReserved(h handles.Local, fresh bool) {
 
 // unkill brings an entity back, or a reservation, that this callback destroyed.
 func (r *Registry) unkill(h handles.Local, d grave) {
-	r.takeBackRoom()
+	if !r.pooled(h.Index()) {
+		r.takeBackRoom()
+	}
 	if d.place == handles.NoPlace {
 		r.placeless--
 		if !r.locals.ReviveReserved(h) {
@@ -334,9 +380,16 @@ func (r *Registry) unkill(h handles.Local, d grave) {
 		}
 		return
 	}
-	r.untell(Destroyed, h, 0)
 	ch := r.store.ChunkAt(d.place)
 	slot := d.place - ch.Base()
+	if d.how&wasIdle != 0 {
+		b, i := r.blockAt(ch, slot)
+		b.idle.Add(i)
+		r.pools.idle++
+		b.count()
+	} else {
+		r.untell(Destroyed, h, 0)
+	}
 	ch.Occupy(slot, h) // its cell may have been cleared with the frame in which it died
 	ch.Archetype().AddLive(1)
 	r.inactive++
@@ -370,6 +423,9 @@ func (r *Registry) findDeath(h handles.Local) *grave {
 func (r *Registry) dropArchetype() {
 	as := r.store.Archetypes()
 	a := as[len(as)-1]
+	if a.Pooled() != 0 {
+		r.dropBlock()
+	}
 	r.mu.Lock()
 	for _, c := range r.classes {
 		c.forget(a)

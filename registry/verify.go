@@ -32,6 +32,7 @@ func (r *Registry) Verify() error {
 	v.deaths()
 	v.room()
 	v.links()
+	v.blocks()
 	return errors.Join(v.errs...)
 }
 
@@ -53,7 +54,7 @@ type verifier struct {
 	records map[uint32]uint32 // record index -> local index
 	errs    []error
 
-	live, inactive, reserved, unseen int
+	live, inactive, reserved, unseen, pooled int
 }
 
 func (v *verifier) check(ok bool, format string, args ...any) {
@@ -111,6 +112,8 @@ func (v *verifier) slot(ch *archetype.Chunk, slot uint32, h handles.Local) {
 	v.live++
 	if w.State() == handles.Dying {
 		v.unseen++
+	} else if r.pooled(h.Index()) {
+		v.pooled++ // a pool has room for all of its slots, whoever is there
 	}
 	if !shown(ch, slot) {
 		v.inactive++
@@ -144,7 +147,7 @@ func (v *verifier) words() {
 
 // deaths checks what waits to be reclaimed.
 func (v *verifier) deaths() {
-	r, stones := v.r, 0
+	r, stones, homed := v.r, 0, 0
 	v.check(len(r.graves) == len(r.dying), "%d deaths with %d graves", len(r.dying), len(r.graves))
 	for i, h := range r.dying {
 		d := r.graves[i]
@@ -152,6 +155,15 @@ func (v *verifier) deaths() {
 			continue // kept in case that is undone
 		}
 		w := r.locals.Word(h.Index())
+		if d.how&wentHome != 0 {
+			homed++
+		}
+		if d.how&wentHome != 0 && w.Generation() > h.Generation() {
+			if d.place != handles.NoPlace {
+				stones++
+			}
+			continue // the index has another entity
+		}
 		v.check(w.State() == handles.Dying && w.Generation() == h.Generation(), "death of %v, whose word is %v %d", h, w.State(), w.Generation())
 		v.check(w.Place() == d.place || r.late() && w.Place() == handles.NoPlace, "death of %v at %d, whose word says %d", h, d.place, w.Place())
 		if d.place != handles.NoPlace {
@@ -159,6 +171,7 @@ func (v *verifier) deaths() {
 		}
 	}
 	v.check(stones == len(r.dying)-r.hist.processed-r.placeless, "%d tombstones and %d deaths without a place, of %d", stones, r.placeless, len(r.dying)-r.hist.processed)
+	v.check(homed == r.pools.homed, "%d of the dead have left their slot to others, counted %d", homed, r.pools.homed)
 	v.check(int(r.killed.Load()) == v.unseen, "%d deaths from outside unseen, counted %d", v.unseen, r.killed.Load())
 	v.check(len(r.undo) == 0 && len(r.vacated) == 0 || r.inCallback || r.hist.on, "undo log outlives its callback")
 }
@@ -166,9 +179,41 @@ func (v *verifier) deaths() {
 // room checks that every place is taken by somebody.
 func (v *verifier) room() {
 	r := v.r
-	taken := v.live - v.unseen + v.reserved
+	taken := v.live - v.unseen + v.reserved - v.pooled
+	for _, b := range r.pools.blocks {
+		taken += b.n
+	}
 	room := int(r.room.Load() + r.stash)
 	v.check(taken+room == r.cfg.MaxEntities, "%d alive or reserved and room for %d, of %d", taken, room, r.cfg.MaxEntities)
+}
+
+// blocks checks the slots of pools.
+func (v *verifier) blocks() {
+	r, idle := v.r, 0
+	for number, b := range r.pools.blocks {
+		v.check(b.arch.Pooled() == number+1 && b.arch.PooledSlots() == b.n, "pool %d is pool %d of the storage", number+1, b.arch.Pooled())
+		idle += b.idle.Len()
+		away := 0
+		for i := range uint32(b.n) {
+			ch, slot := b.at(i)
+			h, tenant := ch.Entities()[slot], b.tenant[i].Load()
+			home := r.pools.homes.Get(tenant)
+			v.check(home == uint64(b.base+i)+1, "slot %d of pool %d has the tenant %d, whose home is %d", i, number+1, tenant, home)
+			switch {
+			case h == 0:
+				away++
+				v.check(!b.idle.Has(i), "slot %d of pool %d is idle and empty", i, number+1)
+			case b.idle.Has(i):
+				v.check(!ch.Bit(slot) && !ch.Born(slot) && h.Index() == b.first+i, "slot %d of pool %d is idle and has %v", i, number+1, h)
+			}
+			if h != 0 {
+				v.check(h.Index() == tenant, "slot %d of pool %d has %v, its tenant is %d", i, number+1, h, tenant)
+			}
+		}
+		c := b.Counts()
+		v.check(c.Free == b.idle.Len() && c.InUse == b.n-b.retired-b.idle.Len() && b.retired <= away, "pool %d counts %+v, %d slots are idle and %d retired", number+1, c, b.idle.Len(), b.retired)
+	}
+	v.check(idle == r.pools.idle, "%d idle slots, counted %d", idle, r.pools.idle)
 }
 
 // links checks the tree of parents and children.

@@ -34,10 +34,10 @@ func codecOf(comp *archetype.Component) (*codec, error) {
 		comp.Name, comp.Type, ErrNoCodec)
 }
 
-// encode gives the bytes of a cell, in scratch if that is large enough. The methods get a copy of the cell.
-func (c *codec) encode(scratch []byte, ch *archetype.Chunk, slot uint32) (out []byte, err error) {
+// encode gives the bytes of a value that load copies, in scratch if that is large enough. The methods get the copy.
+func (c *codec) encode(scratch []byte, load func(to reflect.Value)) (out []byte, err error) {
 	defer c.value.Elem().SetZero()
-	ch.LoadComponent(c.comp, slot, c.value)
+	load(c.value)
 	err = c.guarded("written", func() error {
 		if a, ok := c.value.Interface().(encoding.BinaryAppender); ok {
 			out, err = a.AppendBinary(scratch[:0])

@@ -52,14 +52,14 @@ const hashVersion = 1
 //
 // What it is about: of every archetype of a class that is not Cosmetic, every entity that exists, with its
 // place in the order of iteration, its handle, whether it is active, and its Temporal components, also when
-// Config.TemporalFrames is 0. An archetype is what the class and the components are called, and what those
+// Config.TemporalFrames is 0. Idle slots of pools exist, and are not active. An archetype is what the class and the components are called, and what those
 // consist of: names and kinds of fields, tier, split or not; Cold, Volatile and tag components among them,
-// though not their values. Floats go by their bits: 0 and -0 differ, and so do two NaNs with different
+// though not their values; and which of the pools it is, in the order of their making. Floats go by their bits: 0 and -0 differ, and so do two NaNs with different
 // bits. Blank fields count, padding does not. An int has the size of the host, so 32-bit hosts agree with
 // each other only.
 //
 // What is not in it: the number of the frame; Cold and Volatile values; dead entities, free lists and
-// generations that were burned; cache indices; parents and net handles, which a published frame does not
+// generations that were burned; which inactive slots of a pool are idle; cache indices; parents and net handles, which a published frame does not
 // show. So an emptied registry hashes like a fresh one, and a published frame like the window after it
 // before anything has changed. Whoever keeps state in Cold components, or decides by parents, does not find
 // the difference here.
@@ -134,6 +134,7 @@ func (h *hasher) fresh() *walk {
 type planKey struct {
 	class int
 	sig   archetype.Signature
+	pool  int // number of the pool, 0 if it is none
 }
 
 // plan is what is hashed of an archetype. It does not change.
@@ -142,6 +143,7 @@ type plan struct {
 	name     string // class and names of the components, sorted
 	class    string
 	comps    []described // by name
+	pool     int         // number of the pool, 0 if it is none
 	key      uint64      // hash of class and comps
 	entities column
 	columns  []column // Temporal ones, by component name and field
@@ -160,7 +162,7 @@ type column struct {
 }
 
 func (h *hasher) planOf(a *archetype.Archetype) *plan {
-	key := planKey{a.Class(), a.Signature()}
+	key := planKey{a.Class(), a.Signature(), a.Pooled()}
 	if p, ok := h.plans.Load(key); ok {
 		return p
 	}
@@ -192,6 +194,10 @@ func newPlan(a *archetype.Archetype, cosmetic bool) *plan {
 		}
 	}
 	p.name += "]"
+	if p.pool = a.Pooled(); p.pool != 0 {
+		text = strconv.AppendInt(append(text, " pool "...), int64(p.pool), 10)
+		p.name += " pool " + strconv.Itoa(p.pool)
+	}
 	p.key = xxh3.Hash(text)
 	handle := reflect.TypeFor[handles.Local]()
 	p.entities = column{slot: a.ColumnOf(archetype.FieldKey{Component: archetype.EntityID}), typ: handle, leaves: leavesOf(handle)}
@@ -575,7 +581,7 @@ func imageOf(a registry.Access, each func(registry.Access, func(*registry.Look) 
 func (p *plan) compare(q *plan) int {
 	return cmp.Or(cmp.Compare(p.class, q.class), slices.CompareFunc(p.comps, q.comps, func(a, b described) int {
 		return cmp.Compare(a.name, b.name)
-	}))
+	}), cmp.Compare(p.pool, q.pool))
 }
 
 // equalRecord says whether two records differ in their number at most.

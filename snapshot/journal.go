@@ -297,6 +297,16 @@ func partsOf(k registry.StepKind) stepParts {
 		return hasOther
 	case registry.StepWrite:
 		return hasEntity | hasComponent | hasValue
+	case registry.StepBlock:
+		return hasEntity | hasOther | hasClass | hasName
+	case registry.StepInitial:
+		return hasOther | hasComponent | hasValue
+	case registry.StepTake:
+		return hasEntity | hasOther
+	case registry.StepDespawn:
+		return hasEntity
+	case registry.StepBurnt:
+		return hasEntity | hasFlag
 	}
 	return 0
 }

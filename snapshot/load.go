@@ -50,7 +50,7 @@ func Load(in io.Reader, w *registry.Window) error {
 	if err != nil {
 		return err
 	}
-	state, err := decodeState(c, r)
+	state, initial, err := decodeState(c, r)
 	if err != nil {
 		return err
 	}
@@ -65,7 +65,10 @@ func Load(in io.Reader, w *registry.Window) error {
 	if err := c.end(); err != nil {
 		return err
 	}
-	return p.Run(func(archetypes []*archetype.Archetype) error { return cells.read(src, archetypes) })
+	return p.Run(func(archetypes []*archetype.Archetype) error {
+		initial.fill(p.Blocks())
+		return cells.read(src, archetypes)
+	})
 }
 
 // stateSource is the last section of a state. A large one is read when there is a place for it: the cells go where they
@@ -184,7 +187,7 @@ func LoadFile(path string, w *registry.Window) error {
 }
 
 // decodeState reads all but the cells.
-func decodeState(c *container, r *registry.Registry) (*registry.State, error) {
+func decodeState(c *container, r *registry.Registry) (*registry.State, initialValues, error) {
 	s := &registry.State{}
 	var types *schema
 	for _, part := range []struct {
@@ -210,24 +213,34 @@ func decodeState(c *container, r *registry.Registry) (*registry.State, error) {
 	} {
 		d, err := c.open(part.id)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		if err := part.read(d); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		if err := d.end(); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 	}
 	if err := types.match(r); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	d, err := c.open(sectionStores)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	s.Stores = getStores(d, types)
-	return s, d.end()
+	if err := d.end(); err != nil {
+		return nil, nil, err
+	}
+	if d, err = c.open(sectionPools); err != nil {
+		return nil, nil, err
+	}
+	initial, err := getPools(d, r, s)
+	if err != nil {
+		return nil, nil, err
+	}
+	return s, initial, d.end()
 }
 
 // getLocals reads spaces of local indices, of which no registry with room for so many entities has more than most.
@@ -340,7 +353,7 @@ func getDeaths(d *decoder, s *registry.State) {
 		causes = append(causes, cause)
 	}
 	used := uint32(0) // causes are in the order in which they are met
-	s.Deaths = make([]registry.Death, d.count(math.MaxInt, 17))
+	s.Deaths = make([]registry.Death, d.count(math.MaxInt, 26))
 	for i := range s.Deaths {
 		death := &s.Deaths[i]
 		death.Entity, death.Place = handles.Local(d.u64()), d.u32()
@@ -353,6 +366,7 @@ func getDeaths(d *decoder, s *registry.State) {
 		}
 		used = max(used, cause+1)
 		death.Cause = causes[cause]
+		death.Replaced, death.Net = d.flag(), handles.Net(d.u64())
 	}
 	if uint64(used) < uint64(len(causes)) {
 		d.fail("%d causes, and %d are met", len(causes), used)
@@ -367,7 +381,7 @@ func getDeaths(d *decoder, s *registry.State) {
 }
 
 func getStores(d *decoder, types *schema) []registry.ArchetypeState {
-	stores := make([]registry.ArchetypeState, 0, d.count(math.MaxInt, 13))
+	stores := make([]registry.ArchetypeState, 0, d.count(math.MaxInt, 17))
 	for range cap(stores) {
 		class := d.u32()
 		components := getIndices(d)
@@ -389,6 +403,7 @@ func getStores(d *decoder, types *schema) []registry.ArchetypeState {
 		}
 		st.Class = types.classes[class].index
 		st.LargeFirst = d.flag()
+		st.Pooled = int(d.u32())
 		st.Chunks = make([]archetype.ChunkState, d.count(math.MaxInt, 21))
 		for k := range st.Chunks {
 			st.Chunks[k] = archetype.ChunkState{
@@ -568,7 +583,7 @@ func (l *loadedCells) readColumn(src *stateSource, col *loadedColumn, cells []by
 }
 
 // checkBools checks that what is to be a bool is one.
-func (c *loadedColumn) checkBools(b []byte) error {
+func (c *savedColumn) checkBools(b []byte) error {
 	for at := 0; len(c.bools) > 0 && at < len(b); at += c.leaves.size {
 		for _, k := range c.bools {
 			if b[at+k] > 1 {

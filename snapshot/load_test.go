@@ -506,7 +506,7 @@ func TestALargeStateThatIsDamagedLeavesNothingBehind(t *testing.T) {
 		in := func(do func() error) io.Reader {
 			return &meddler{bytes.NewReader(saved), len(saved) - cells/2, do}
 		}
-		refused(in(func() error { return errDisk }), errDisk, "section 10")
+		refused(in(func() error { return errDisk }), errDisk, fmt.Sprint("section ", sectionCells))
 		require.NoError(t, b.r.Update(func(w *registry.Window) error {
 			require.PanicsWithValue(t, "reader", func() { _ = Load(in(func() error { panic("reader") }), w) })
 			require.NoError(t, b.r.Verify())

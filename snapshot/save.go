@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"io"
 	"math/bits"
+	"reflect"
 	"slices"
 
 	"github.com/airlock-ecs/airlock/archetype"
@@ -23,12 +24,13 @@ const (
 	sectionNames                     // records, net handles of entities, families
 	sectionDeaths                    // the dead that are not reclaimed, and slots that nobody has any more
 	sectionStores                    // archetypes and chunks, in the order of their creation
+	sectionPools                     // what is a pool among them, and what its slots are reset to
 	sectionCoded                     // for each archetype, component with a codec by name, and chunk: the cells
 	sectionCells                     // the same of the other components
 )
 
 // stateVersion changes with the meaning of any section.
-const stateVersion = 1
+const stateVersion = 2
 
 // Save writes the state of the registry, as of the moment of the call, to out: everything by which it goes on as
 // it would have, handles, free lists and generations included. Entities of cosmetic classes are saved
@@ -75,6 +77,9 @@ func collect(w *registry.Window, owned bool) (*containerWriter, error) {
 	putNames(c.section(sectionNames), state)
 	putDeaths(c.section(sectionDeaths), state)
 	putStores(c.section(sectionStores), state.Stores, s)
+	if err := putPools(c.section(sectionPools), state, registry.Blocks(w)); err != nil {
+		return nil, err
+	}
 	return c, putCells(c.section(sectionCoded), c.section(sectionCells), state.Stores, archetypes, owned)
 }
 
@@ -166,6 +171,8 @@ func putDeaths(e *encoder, s *registry.State) {
 		e.u32(d.Place)
 		e.u32(uint32(number[d.Cause]))
 		e.flag(d.WasActive)
+		e.flag(d.Replaced)
+		e.u64(uint64(d.Net))
 	}
 	putNumbers(e, s.Outside)
 	e.flag(s.Ringed)
@@ -195,6 +202,7 @@ func putStores(e *encoder, stores []registry.ArchetypeState, s *schema) {
 		slices.Sort(components)
 		putIndices(e, components)
 		e.flag(st.LargeFirst)
+		e.u32(uint32(st.Pooled))
 		e.count(len(st.Chunks))
 		for k := range st.Chunks {
 			ch := &st.Chunks[k]
@@ -359,7 +367,7 @@ func (p *cellPutter) put(col *savedColumn, ch *archetype.Chunk, live []uint64) e
 func (p *cellPutter) putCoded(col *savedColumn, ch *archetype.Chunk, live []uint64) error {
 	for from, to := range runsOf(live) {
 		for slot := from; slot < to; slot++ {
-			b, err := col.codec.encode(p.scratch, ch, uint32(slot))
+			b, err := col.codec.encode(p.scratch, func(to reflect.Value) { ch.LoadComponent(col.comp, uint32(slot), to) })
 			if err != nil {
 				return err
 			}

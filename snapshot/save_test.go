@@ -69,7 +69,7 @@ type deed struct{ Kind, Whom, How int }
 
 func drawDeeds(t *rapid.T, most int) []deed {
 	return rapid.SliceOfN(rapid.Custom(func(t *rapid.T) deed {
-		return deed{rapid.IntRange(0, 19).Draw(t, "kind"), rapid.IntRange(0, 400).Draw(t, "whom"), rapid.IntRange(0, 99).Draw(t, "how")}
+		return deed{rapid.IntRange(0, 28).Draw(t, "kind"), rapid.IntRange(0, 400).Draw(t, "whom"), rapid.IntRange(0, 99).Draw(t, "how")}
 	}), 0, most).Draw(t, "deeds")
 }
 
@@ -140,6 +140,47 @@ func (p *player) inWindow(w *registry.Window, d deed) {
 		p.note("%d %d", w.ConfirmLocalRecycles(), w.ConfirmNetRecycles())
 	case 19:
 		w.Named(fmt.Sprint("cause ", d.How%3))
+	case 20:
+		if blocks := registry.Blocks(w); len(blocks) < 4 {
+			b, err := p.makeBlock(w, d)
+			p.note("%v", err)
+			p.known = append(p.known, b.Slot(0), b.Slot(d.How))
+		}
+	default:
+		if blocks := registry.Blocks(w); len(blocks) > 0 {
+			p.inPool(w, blocks[d.Whom%len(blocks)], d)
+		}
+	}
+}
+
+// makeBlock makes a pool.
+func (p *player) makeBlock(w *registry.Window, d deed) (*registry.Block, error) {
+	if d.Whom%2 == 0 {
+		return registry.NewBlock(w, p.stones, "stones", 1+d.How, &stone{position{Y: float32(d.How)}})
+	}
+	a := anArrow(d.How)
+	return registry.NewBlock(w, p.arrows, "", 1+d.How, &a)
+}
+
+// inPool does a deed in a pool, in a window or a frame.
+func (p *player) inPool(a registry.Access, b *registry.Block, d deed) {
+	h := p.whom(d)
+	switch d.Kind {
+	case 21, 22, 23:
+		if b.Name() == "stones" {
+			p.met(registry.SpawnIn(a, p.stones, b, &stone{position{X: float32(d.How)}}))
+		} else {
+			e := anArrow(d.How)
+			p.met(registry.SpawnIn(a, p.arrows, b, &e))
+		}
+	case 24:
+		p.met(b.SpawnFrom(a, h))
+	case 25, 26:
+		p.note("%v", b.Despawn(a, b.Slot(d.How%b.Len())))
+	case 27:
+		p.note("%v", b.Despawn(a, h))
+	default:
+		p.note("%v", registry.Set(a, b.Slot(d.How%b.Len()), position{Z: float32(d.How)}))
 	}
 }
 
@@ -165,8 +206,12 @@ func (p *player) inFrame(f *registry.Frame, d deed) {
 		p.note("%v", registry.Set(f, h, feeling{int32(d.How)}))
 	case 15:
 		p.note("%d", f.Rand().Int())
-	default:
+	case 16, 17, 18, 19, 20:
 		p.note("%v", registry.Set(f, h, position{Z: float32(d.How)}))
+	default:
+		if blocks := p.r.BlocksNamed("stones"); len(blocks) > 0 {
+			p.inPool(f, blocks[d.Whom%len(blocks)], d)
+		}
 	}
 }
 
@@ -223,6 +268,13 @@ func (p *player) sees() {
 	p.update(func(w *registry.Window) {
 		p.note("%x", hashOf(p.t, w))
 		p.inWindow(w, deed{}) // a birth brings statistics up to date
+		for _, b := range registry.Blocks(w) {
+			c := b.Counts()
+			p.note("%d of %d", c.InUse, b.Len())
+			for i := range b.Len() {
+				p.note("%v %t", b.Slot(i), b.Idle(i))
+			}
+		}
 	})
 	for _, h := range p.known {
 		g, err := p.r.Resolve(h)

@@ -1,0 +1,632 @@
+package registry
+
+import (
+	"errors"
+	"fmt"
+	"runtime"
+	"slices"
+
+	"github.com/airlock-ecs/airlock/archetype"
+	"github.com/airlock-ecs/airlock/handles"
+)
+
+// Lives in the slots of a pool. A slot is taken, by activating its entity, and comes home, when its entity has
+// died and the next one has its place.
+
+// ErrParallel reports a spawn or despawn in a pool by a part of a parallel loop: which part is first would decide
+// who gets which slot.
+var ErrParallel = errors.New("registry: a part of a parallel loop cannot spawn or despawn in a pool")
+
+// entered checks a token for changes of pools: a window, or a frame on Logic itself.
+func (b *Block) entered(a Access) (*Registry, error) {
+	r, _, err := opened(a)
+	switch {
+	case err != nil:
+		return nil, err
+	case r != b.r:
+		return nil, fmt.Errorf("registry: the pool belongs to another registry")
+	case a.tokenOf().work != nil:
+		return nil, ErrParallel
+	case r.hist.inert:
+		return nil, errInert
+	case b.arch == nil:
+		return nil, fmt.Errorf("registry: the making of the pool was taken back: %w", ErrStale)
+	}
+	return r, nil
+}
+
+// SpawnIn activates the lowest idle slot of a block, and gives it the values of e; with a nil e it has those that it
+// has, the initial ones as a rule. In a frame the entity is there at once.
+//
+// Errors: ErrExhausted if no slot is idle; ErrParallel; ErrExpired; ErrStale for a block whose making was taken back.
+// Concurrency: window holder, or Logic inside a frame, not in parallel loops. Allocates: no, but for the logs' growth.
+func SpawnIn[E any](a Access, c *Class[E], b *Block, e *E) (handles.Local, error) {
+	r, err := b.entered(a)
+	if err != nil {
+		return 0, err
+	}
+	i, h, ok := b.lowest()
+	if !ok {
+		b.refuse()
+		return 0, ErrExhausted
+	}
+	ch, slot, h := r.activate(b, i, h)
+	if e != nil {
+		c.write(ch, slot, e)
+	}
+	return h, nil
+}
+
+// SpawnFrom is SpawnIn with the components that another entity has, too.
+//
+// Errors: as SpawnIn; those of a handle for the caller.
+// Concurrency: as SpawnIn. Allocates: as SpawnIn.
+func (b *Block) SpawnFrom(a Access, caller handles.Local) (handles.Local, error) {
+	r, err := b.entered(a)
+	if err != nil {
+		return 0, err
+	}
+	from, fromSlot, err := r.locate(caller)
+	if err != nil {
+		return 0, err
+	}
+	i, h, ok := b.lowest()
+	if !ok {
+		b.refuse()
+		return 0, ErrExhausted
+	}
+	ch, slot, h := r.activate(b, i, h)
+	b.arch.CopyShared(ch, slot, from, fromSlot)
+	return h, nil
+}
+
+// refuse counts a spawn for which no slot was idle. Frames that are simulated again have had theirs counted.
+func (b *Block) refuse() {
+	if b.r.recorded.fed != nil || !b.r.replaying() {
+		b.refused.Add(1)
+	}
+}
+
+// lowest finds the lowest idle slot, and its entity. One whose entity another goroutine has destroyed is none, unless such
+// deaths wait for the next window.
+func (b *Block) lowest() (uint32, handles.Local, bool) {
+	for i, ok := b.idle.First(); ok; i, ok = b.idle.Next(i + 1) {
+		ch, slot := b.at(i)
+		if h := ch.Entities()[slot]; b.r.locals.Alive(h) || b.r.late() {
+			return i, h, true
+		}
+	}
+	return 0, 0, false
+}
+
+// activate takes an idle slot. The caller writes its cells, all of which count as written. Owner only.
+func (r *Registry) activate(b *Block, i uint32, h handles.Local) (*archetype.Chunk, uint32, handles.Local) {
+	ch, slot := b.at(i)
+	saved := b.save(ch, slot)
+	if ch.Soiled() {
+		b.reset(ch, slot)
+	}
+	slain := false
+	if r.issuer == r.outer && r.ringed() {
+		h, slain = r.lodge(b, i, h, ch, slot)
+	}
+	b.idle.Remove(i)
+	r.pools.idle--
+	r.inactive--
+	ch.Rewrite()
+	ch.MarkActive()
+	r.show(ch, slot)
+	if len(r.observers[Spawned]) > 0 {
+		r.event(Spawned, h, 0)
+	}
+	if r.inCallback || r.hist.on {
+		r.undo = append(r.undo, undoOp{kind: undoTaken, h: h, slot: b.base + i, nslot: saved, fresh: slain})
+		r.run = runNone
+	}
+	if r.rec != nil {
+		r.rec.pooled(h, b)
+	}
+	b.count()
+	return ch, slot, h
+}
+
+// lodge gives a slot that somebody from outside takes a name of the outer space. The slot's own name sleeps.
+func (r *Registry) lodge(b *Block, i uint32, own handles.Local, ch *archetype.Chunk, slot uint32) (h handles.Local, slain bool) {
+	place := b.base + i
+	h, ok := r.outer.Issue(place)
+	if !ok {
+		return own, false // there is no name left in the world: better this one than none
+	}
+	return h, r.lodgeAs(b, i, own, h, ch, slot)
+}
+
+// lodgeAs gives a slot another name, whose word has its place already. It says whether others had destroyed the slot's
+// own name: that has not been seen and is not any more, but if the name wakes again it is to die.
+func (r *Registry) lodgeAs(b *Block, i uint32, own, h handles.Local, ch *archetype.Chunk, slot uint32) (slain bool) {
+	if _, won := r.locals.Kill(own); !won {
+		r.seize(own)
+		slain = true
+	}
+	slain = slain || slices.Contains(r.hist.recalled, own)
+	r.locals.SetPlace(own, handles.NoPlace)
+	r.pools.homes.Ensure(h.Index()).Store(uint64(b.base+i) + 1)
+	ch.Entities()[slot] = h
+	b.tenant[i].Store(h.Index())
+	return slain
+}
+
+// Despawn ends an entity of the block, and its children; its slot is idle again at once, with another entity and
+// the initial cells.
+//
+// Errors: ErrStale if it is dead; ErrInvalidHandle if it was never of this block; ErrIdle for the entity of an idle
+// slot; ErrParallel; ErrExpired.
+// Concurrency: window holder, or Logic inside a frame, not in parallel loops. Allocates: no, but for the logs' growth.
+func (b *Block) Despawn(a Access, h handles.Local) error {
+	r, err := b.entered(a)
+	if err != nil {
+		return err
+	}
+	i, ok := b.slotOf(h.Index())
+	switch {
+	case !ok && r.locals.Status(h) == handles.Live, !ok && h == 0:
+		return fmt.Errorf("registry: %v is not of this pool: %w", h, ErrInvalidHandle)
+	case !ok:
+		return r.gone(h)
+	case b.idle.Has(i) && b.tenant[i].Load() == h.Index() && r.locals.Alive(h):
+		return ErrIdle
+	}
+	return r.despawn(b, i, h)
+}
+
+// despawn ends who is in a slot, in use. Owner only.
+func (r *Registry) despawn(b *Block, i uint32, h handles.Local) error {
+	at := len(r.dying)
+	if !r.killOne(h) {
+		return r.gone(h)
+	}
+	if len(r.family) > 0 {
+		r.killChildren(h)
+	}
+	if r.rec != nil {
+		r.rec.add(op{kind: opDespawn, h: h})
+	}
+	r.goHome(b, i, at)
+	return nil
+}
+
+// goHome gives the slot of a dead entity, who is in dying at a place, to the next one, idle. The slot that the dead one
+// may have moved to, and its name if that was another one's, are left to who reclaims. A loop that is open must not write to the
+// slot any more. Owner only.
+func (r *Registry) goHome(b *Block, i uint32, at int) {
+	p := &r.pools
+	dead := r.dying[at]
+	ch, slot := b.at(i)
+	own := b.own(i)
+	h, ok := r.locals.Renew(own, p.burnt[own.Index()], b.base+i)
+	if !ok {
+		return // its last generation: see retire
+	}
+	there := ch.Entities()[slot] == dead
+	saved := b.save(ch, slot)
+	if r.netsUsed || len(r.family) > 0 || r.recordsPart {
+		r.partNames(dead)
+	}
+	ch.Entities()[slot] = h
+	if dead.Index() != h.Index() {
+		b.tenant[i].Store(h.Index())
+	}
+	b.reset(ch, slot)
+	b.arch.AddLive(1)
+	r.inactive++
+	p.idle++
+	p.homed++
+	r.graves[at].how |= wentHome
+	b.idle.Add(i)
+	if r.inCallback || r.hist.on {
+		position := uint32(r.hist.deadBase) + uint32(at)
+		r.undo = append(r.undo, undoOp{kind: undoHome, h: h, at: uint64(own.Generation())<<32 | uint64(position), slot: b.base + i, nslot: saved, fresh: there})
+		r.run = runNone
+	}
+	b.count()
+}
+
+// partNames takes from a dead entity what is found by its local index, which somebody else has now: its net
+// handle, its links, and its record.
+func (r *Registry) partNames(dead handles.Local) {
+	index := dead.Index()
+	if r.netsUsed {
+		if n := r.netOf.Get(index); n != 0 {
+			if r.pools.nets == nil {
+				r.pools.nets = map[handles.Local]handles.Net{}
+			}
+			r.pools.nets[dead] = handles.Net(n)
+			r.netOf.At(index).Store(0)
+		}
+	}
+	if r.hasKin(index) {
+		r.cutLinksLogged(index)
+	}
+	if g := uint32(r.records.Get(index)); g != 0 && !r.ringed() {
+		r.globals.Free(g)
+		r.nameRecord(index)
+	}
+}
+
+// cutLinksLogged is cutLinks, which a failed callback takes back.
+func (r *Registry) cutLinksLogged(i uint32) {
+	for c := i; c != 0; c = r.kin(i).first {
+		if k := r.kin(c); k.parent != 0 {
+			r.log(undoOp{kind: undoParent, h: handles.NewLocal(c, 1), slot: k.parent, nslot: k.prev})
+		}
+		r.unlink(c)
+	}
+}
+
+// deadNet is the net handle of somebody dead.
+func (r *Registry) deadNet(dead handles.Local) handles.Net {
+	if n, ok := r.pools.nets[dead]; ok {
+		return n
+	}
+	if r.pools.any && r.hasHome(dead) {
+		return 0 // the index has another entity
+	}
+	return handles.Net(r.netOf.Get(dead.Index()))
+}
+
+// hasHome says whether the local index of somebody dead has another entity already.
+func (r *Registry) hasHome(dead handles.Local) bool {
+	return r.locals.Word(dead.Index()).Generation() > dead.Generation() && r.pooled(dead.Index())
+}
+
+// homePooled lets the slots of all dead have other entities, that have none yet. Owner only, with nothing left to undo.
+func (r *Registry) homePooled() {
+	p := &r.pools
+	if !p.any {
+		return
+	}
+	from := 0
+	if r.hist.on {
+		from = max(int(p.seen-min(p.seen, r.hist.deadBase)), r.hist.processed)
+	}
+	for k := from; k < len(r.dying); k++ {
+		if home := p.homes.Get(r.dying[k].Index()); home != 0 && r.graves[k].how&wentHome == 0 {
+			r.homeOf(uint32(home-1), k)
+		}
+	}
+	p.seen = r.hist.deadBase + uint64(len(r.dying))
+}
+
+// homeOf lets the slot at a place have another entity, if who is in dying at a place was the one in it.
+func (r *Registry) homeOf(place uint32, at int) {
+	b, i, ok := r.blockOf(place)
+	dead := r.dying[at]
+	if ok && b.tenant[i].Load() == dead.Index() && r.locals.Word(dead.Index()).Generation() == dead.Generation() {
+		r.goHome(b, i, at)
+	}
+}
+
+// blockOf finds the block and slot of a cache index, if it is one of a pool.
+func (r *Registry) blockOf(place uint32) (*Block, uint32, bool) {
+	ch := r.store.ChunkAt(place)
+	if ch == nil || ch.Archetype().Pooled() == 0 {
+		return nil, 0, false
+	}
+	b, i := r.blockAt(ch, place-ch.Base())
+	return b, i, true
+}
+
+// buryPooled reclaims the dead of pools, without history, and takes them out of the lists.
+func (r *Registry) buryPooled(frame uint64) {
+	if !r.pools.any {
+		return
+	}
+	kept := 0
+	for k, dead := range r.dying {
+		if g := r.graves[k]; r.ofPool(dead, g) {
+			r.buryOne(dead, g, frame, true)
+			continue
+		}
+		r.dying[kept], r.graves[kept] = dead, r.graves[k]
+		kept++
+	}
+	r.dying, r.graves = r.dying[:kept], r.graves[:kept]
+}
+
+// ofPool says whether somebody dead was of a pool.
+func (r *Registry) ofPool(dead handles.Local, g grave) bool {
+	return g.how&wentHome != 0 || r.pooled(dead.Index())
+}
+
+// buryOne reclaims what a dead entity of a pool has left: the slot that it had moved to, its net handle, and a name that
+// was not the slot's own, unless that is free already. Where the slot has no other entity there will be none.
+func (r *Registry) buryOne(dead handles.Local, g grave, frame uint64, free bool) {
+	p := &r.pools
+	if g.place == handles.NoPlace {
+		r.placeless--
+	} else if ch := r.store.ChunkAt(g.place); ch.Archetype().Pooled() == 0 {
+		if r.iterating != 0 {
+			ch.Soil()
+		}
+		ch.Archetype().Reclaim(ch, g.place-ch.Base())
+	}
+	if n, ok := p.nets[dead]; ok {
+		delete(p.nets, dead)
+		r.nets.Free(n, frame)
+	} else if r.netsUsed && g.how&wentHome == 0 {
+		r.freeNet(dead.Index(), frame)
+	}
+	if g.how&wentHome != 0 {
+		p.homed--
+	} else if r.hasKin(dead.Index()) {
+		r.cutLinks(dead.Index())
+	}
+	b, i, ok := r.blockOf(uint32(p.homes.Get(dead.Index()) - 1))
+	switch {
+	case !ok || b.first+i != dead.Index(): // somebody's from outside
+		if free {
+			p.homes.Ensure(dead.Index()).Store(0)
+			r.spaceOf(dead.Index()).Free(dead, frame)
+		}
+	case g.how&wentHome == 0 && r.locals.Word(dead.Index()).Generation() == dead.Generation() && b.tenant[i].Load() == dead.Index():
+		r.retire(b, i, dead)
+		if free {
+			r.spaceOf(dead.Index()).Free(dead, frame)
+		}
+	}
+}
+
+// retire gives a slot up whose own name has no generation left. It keeps its room.
+func (r *Registry) retire(b *Block, i uint32, dead handles.Local) {
+	ch, slot := b.at(i)
+	ch.Archetype().Blank(ch, slot)
+	b.retired++
+	if !r.ringed() {
+		r.freeRecord(dead)
+	}
+	b.count()
+}
+
+// unbury takes buryOne back.
+func (r *Registry) unbury(dead handles.Local, g grave) {
+	if g.how&wentHome != 0 {
+		r.pools.homed++
+	} else if b, i, ok := r.blockOf(uint32(r.pools.homes.Get(dead.Index()) - 1)); ok && b.first+i == dead.Index() && b.tenant[i].Load() == dead.Index() && !r.hasHome(dead) {
+		b.retired--
+		b.count()
+	}
+	if g.place == handles.NoPlace {
+		r.placeless++
+	} else if ch := r.store.ChunkAt(g.place); ch.Archetype().Pooled() == 0 {
+		ch.Archetype().TakeSlot(ch, g.place-ch.Base())
+	}
+}
+
+// undoTakenSlot takes an activation back.
+func (r *Registry) undoTakenSlot(op *undoOp) {
+	h := op.h
+	ch := r.store.ChunkAt(op.slot)
+	slot := op.slot - ch.Base()
+	b, i := r.blockAt(ch, slot)
+	r.untell(Spawned, h, 0)
+	if !r.locals.Alive(h) && r.findDeath(h) != nil { // others have destroyed it, and the owner knows: the slot comes home as ever
+		r.unevent(Destroyed, h)
+		return
+	}
+	if r.hide(ch, slot) {
+		r.inactive++
+	}
+	b.unsave(ch, slot, op.nslot)
+	switch own := b.own(i); {
+	case own.Index() != h.Index():
+		r.unlodge(b, i, own, h, ch, slot, op.fresh)
+	case !r.hist.going:
+		r.pools.burning = append(r.pools.burning, burnt{op.slot, h})
+	}
+	b.idle.Add(i)
+	r.pools.idle++
+	b.count()
+}
+
+// unlodge takes a name from outside from a slot whose own name is awake again. If that had been destroyed by others, it
+// still is.
+func (r *Registry) unlodge(b *Block, i uint32, own, h handles.Local, ch *archetype.Chunk, slot uint32, slain bool) {
+	switch {
+	case r.hist.going:
+		if !r.locals.Unspawned(h) { // it waits for its birth to be repeated
+			r.locals.SetPlace(h, handles.NoPlace)
+			r.killed.Add(-1)
+		}
+	case r.outer.Unissue(h):
+		r.pools.homes.At(h.Index()).Store(0)
+	default: // others have destroyed it: it is a death without a place
+		r.locals.SetPlace(h, handles.NoPlace)
+		r.killed.Add(-1)
+	}
+	if !r.locals.Revive(own, b.base+i) {
+		panic("registry: a name of a pool that does not sleep")
+	}
+	ch.Entities()[slot] = own
+	b.tenant[i].Store(own.Index())
+	switch {
+	case slain && r.hist.going:
+		r.hist.recalled = append(r.hist.recalled, own)
+	case slain:
+		_ = r.Destroy(own)
+	}
+}
+
+// burnGiven gives slots the next name whose names a callback that failed has given to somebody, and notes what lasts of
+// it. History takes that back.
+func (r *Registry) burnGiven() {
+	p := &r.pools
+	for i := len(p.lasting) - 1; i >= 0; i-- {
+		r.log(p.lasting[i])
+	}
+	p.lasting = p.lasting[:0]
+	for _, given := range p.burning {
+		ch := r.store.ChunkAt(given.place)
+		if ch == nil || ch.Archetype().Pooled() == 0 || ch.Entities()[given.place-ch.Base()] != given.h {
+			continue // its making was taken back, or the life before it, see undoHomeSlot
+		}
+		b, _ := r.blockAt(ch, given.place-ch.Base())
+		r.seize(given.h) // others may have destroyed it meanwhile: that is how it ends anyway
+		next, ok := r.locals.Renew(given.h, p.burnt[given.h.Index()], given.place)
+		if !ok {
+			r.tombstone(given.h, given.place) // the last generation: the slot goes with it
+			r.noteDeath()
+			r.recordGone(given.h)
+			continue
+		}
+		ch.Occupy(given.place-ch.Base(), next)
+		b.count()
+		r.log(undoOp{kind: undoNext, h: next, at: uint64(given.h), slot: given.place})
+		r.recordBurnt(next, true)
+	}
+	p.burning = p.burning[:0]
+}
+
+// recordBurnt notes for the record of the callback that it has left a generation behind, whatever became of it.
+func (r *Registry) recordBurnt(h handles.Local, next bool) {
+	if r.rec != nil {
+		r.rec.burnt = append(r.rec.burnt, op{kind: opBurnt, h: h, flag: next})
+	}
+}
+
+// recordGone notes for the record of the callback that the entity of an idle slot has died of its failure.
+func (r *Registry) recordGone(h handles.Local) {
+	if r.rec != nil {
+		r.rec.burnt = append(r.rec.burnt, op{kind: opDestroy, h: h})
+	}
+}
+
+// undoHomeSlot takes goHome back.
+func (r *Registry) undoHomeSlot(op *undoOp) {
+	p := &r.pools
+	at := int(uint32(op.at) - uint32(r.hist.deadBase))
+	dead := r.dying[at]
+	ch := r.store.ChunkAt(op.slot)
+	slot := op.slot - ch.Base()
+	b, i := r.blockAt(ch, slot)
+	h := b.own(i) // op.h, or one that it has got since in a part of the callback that was taken back
+	seen := r.seize(h)
+	if b.idle.Remove(i) {
+		p.idle--
+	}
+	if seen != nil { // others have destroyed it, and the owner knows: a death without a place
+		seen.place = handles.NoPlace
+		r.placeless++
+	} else {
+		r.inactive--
+		b.arch.AddLive(-1)
+	}
+	if !r.hist.going {
+		p.lasting = slices.DeleteFunc(p.lasting, func(o undoOp) bool { return o.kind == undoNext && o.slot == op.slot })
+		r.noteBurnt(h)
+	}
+	r.locals.Unrenew(h, uint32(op.at>>32))
+	ch.Entities()[slot] = 0
+	if op.fresh {
+		ch.Entities()[slot] = dead
+	}
+	ch.Rewrite()
+	b.tenant[i].Store(dead.Index())
+	b.unsave(ch, slot, op.nslot)
+	if n, ok := p.nets[dead]; ok {
+		delete(p.nets, dead)
+		r.netOf.At(dead.Index()).Store(uint64(n))
+	}
+	if g := uint32(r.records.Get(dead.Index())); g != 0 && !r.ringed() {
+		r.globals.Free(g) // one generation more: that of the life taken back is nobody's
+		r.nameRecord(dead.Index())
+	}
+	r.graves[at].how &^= wentHome
+	p.homed--
+	b.count()
+}
+
+// seize makes h dead by the owner's hand, and gives its grave if the owner has seen it die before. Others may destroy h
+// until then, and one who was first has it in the outside list, or is about to.
+func (r *Registry) seize(h handles.Local) *grave {
+	for {
+		if _, won := r.locals.Kill(h); won {
+			return nil
+		}
+		if d := r.findDeath(h); d != nil {
+			return d
+		}
+		if r.takeFromOutside(h.Index()) {
+			r.killed.Add(-1)
+			return nil
+		}
+		runtime.Gosched()
+	}
+}
+
+// takeFromOutside takes an index out of the outside list, and says whether it was there. The others keep their order.
+func (r *Registry) takeFromOutside(index uint32) bool {
+	var list []uint32 // newest first
+	for i := uint32(r.outside.Swap(0)); i != 0; {
+		link := r.nextDead.At(i)
+		next := uint32(link.Load())
+		link.Store(0)
+		list = append(list, i)
+		i = next
+	}
+	found := false
+	for k := len(list) - 1; k >= 0; k-- {
+		if list[k] == index {
+			found = true
+			continue
+		}
+		r.pushOutside(list[k])
+	}
+	return found
+}
+
+// noteBurnt notes that a generation of a slot's own name was given out by a callback that fails, and is not to be given
+// out again.
+func (r *Registry) noteBurnt(h handles.Local) {
+	p := &r.pools
+	was := p.burnt[h.Index()]
+	if was >= h.Generation() {
+		return
+	}
+	r.setBurnt(h.Index(), h.Generation())
+	p.lasting = append(p.lasting, undoOp{kind: undoBurnt, h: h, at: uint64(was)})
+	r.recordBurnt(h, false)
+}
+
+func (r *Registry) setBurnt(index, generation uint32) {
+	p := &r.pools
+	switch {
+	case generation == 0:
+		delete(p.burnt, index)
+	case p.burnt == nil:
+		p.burnt = map[uint32]uint32{index: generation}
+	default:
+		p.burnt[index] = generation
+	}
+}
+
+// undoNextName takes burnGiven back for one slot, when the registry goes back. A callback that fails has it last.
+func (r *Registry) undoNextName(op *undoOp) {
+	if !r.hist.going {
+		r.pools.lasting = append(r.pools.lasting, *op)
+		return
+	}
+	ch := r.store.ChunkAt(op.slot)
+	was := handles.Local(op.at)
+	r.seize(op.h)
+	r.locals.Unrenew(op.h, was.Generation())
+	r.locals.Revive(was, op.slot)
+	ch.Occupy(op.slot-ch.Base(), was)
+}
+
+// undoBurntName takes noteBurnt back, as undoNextName does.
+func (r *Registry) undoBurntName(op *undoOp) {
+	if !r.hist.going {
+		r.pools.lasting = append(r.pools.lasting, *op)
+		return
+	}
+	r.setBurnt(op.h.Index(), uint32(op.at))
+}

@@ -1,0 +1,3 @@
+package registry
+import "os"
+var dbg = os.Getenv("SEED") != ""
