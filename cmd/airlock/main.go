@@ -33,6 +33,7 @@ func main() {
 type commands struct {
 	Arena   arenaCommand   `cmd:"" help:"Run the arena, a small game server full of bots that you can join with nc."`
 	Replay  replayCommand  `cmd:"" help:"Do again what an arena has recorded with --journal, and compare every frame."`
+	Pools   poolsCommand   `cmd:"" help:"Check pool files, and print the pools that they declare."`
 	Version versionCommand `cmd:"" help:"Print the version."`
 }
 
