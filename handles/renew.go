@@ -66,6 +66,25 @@ func (l *Locals) Renew(h Local, after uint32, place uint32) (Local, bool) {
 	return NewLocal(h.Index(), g+1), true
 }
 
+// Succeed is Kill and Renew at once: from its return h is dead, and its index has the next name, at the same place. False if
+// h is not alive, or its last, and nothing has changed then.
+//
+// Concurrency: the owner only, beside others that Kill; never waits. Allocates: no.
+func (l *Locals) Succeed(h Local, after uint32) (Local, bool) {
+	g := max(h.Generation(), after)
+	word := l.words.At(h.Index())
+	if word == nil || g >= l.generation.last {
+		return 0, false
+	}
+	old := word.Load()
+	if old>>placeBits != life(h.Generation(), Alive) || !word.CompareAndSwap(old, uint64(MakeWord(g+1, Alive, Word(old).Place()))) {
+		return 0, false // others do not move it, so that they have killed it
+	}
+	l.counts.claimedUnused++
+	l.counts.ended++
+	return NewLocal(h.Index(), g+1), true
+}
+
 // Unrenew takes Renew back: h, which is the current name of its index and dying, is as if it had never been,
 // and the index has an earlier generation, dying and without a place. False if h is something else.
 //
@@ -75,4 +94,30 @@ func (l *Locals) Unrenew(h Local, generation uint32) bool {
 	old := word.Load()
 	return old>>placeBits == life(h.Generation(), Dying) && generation <= h.Generation() &&
 		word.CompareAndSwap(old, uint64(MakeWord(generation, Dying, NoPlace)))
+}
+
+// Skip burns the generations of a run's index from h's on, up to another: h, alive or dying, is as if it had been called by
+// that one, and Unissue or Free go on from there. For an index that is given up, and has had further names that were taken back
+// by Unrenew. It does nothing if h is not the current name of its index, or had a higher generation already.
+//
+// Concurrency: the owner only; never waits. Allocates: a page of marks now and then.
+func (l *Locals) Skip(h Local, generation uint32) Local {
+	word := l.words.At(h.Index())
+	if word == nil || generation <= h.Generation() || generation > l.generation.last {
+		return h
+	}
+	for {
+		old := Word(word.Load())
+		if old.Generation() != h.Generation() || old.State() == Free {
+			return h
+		}
+		// Fails if h was killed meanwhile, or has another place: look again.
+		if word.CompareAndSwap(uint64(old), uint64(MakeWord(generation, old.State(), old.Place()))) {
+			burned := int(generation - h.Generation())
+			l.counts.claimedUnused += burned
+			l.counts.ended += burned
+			l.burnt.add(h.Index()) // never used but by claims that are taken back
+			return NewLocal(h.Index(), generation)
+		}
+	}
 }

@@ -59,10 +59,18 @@ func NewEntitiesOf[E any](w *registry.Window, c *registry.Class[E], n int, initi
 // EntitiesOf gives the blocks of a class that there are, in the order of their making, those of prefabs among them: after
 // a saved state was loaded they are what NewEntities gave when it was saved.
 //
-// Concurrency: window holder. Allocates: yes.
-func EntitiesOf[E any](w *registry.Window, c *registry.Class[E]) []*Entities[E] {
+// Panics: registry.ErrExpired; registry.ErrReadOnly for a snapshot.
+// Concurrency: window holder, or Logic inside a frame. Allocates: yes.
+func EntitiesOf[E any](a registry.Access, c *registry.Class[E]) []*Entities[E] {
+	r, isPublished, err := registry.Source(a)
+	if isPublished {
+		err = registry.ErrReadOnly
+	}
+	if err != nil {
+		panic(err)
+	}
 	var list []*Entities[E]
-	for _, b := range registry.BlocksOf(w.Registry(), c) {
+	for _, b := range registry.BlocksOf(r, c) {
 		list = append(list, &Entities[E]{c: c, b: b})
 	}
 	return list
@@ -73,7 +81,13 @@ func EntitiesOf[E any](w *registry.Window, c *registry.Class[E]) []*Entities[E] 
 //
 // Panics: registry.ErrExpired.
 // Concurrency: window holder. Allocates: no, but for the growth of logs.
-func (p *Entities[E]) Spawn(w *registry.Window, e E) (handles.Local, bool) { return p.spawn(w, &e) }
+func (p *Entities[E]) Spawn(w *registry.Window, e E) (handles.Local, bool) {
+	h, err := registry.SpawnIn(w, p.c, p.b, &e)
+	if err != nil {
+		return p.told(h, err)
+	}
+	return h, true
+}
 
 // SpawnNow is Spawn from a system: the entity is there at once, for what runs after this in the frame. A loop that is open
 // may or may not come to it.

@@ -134,7 +134,7 @@ func (r *Registry) seenAgain(o *op) {
 // dieAgain is the death of h from outside, as a window sees it.
 func (r *Registry) dieAgain(h handles.Local) {
 	w := r.locals.Word(h.Index())
-	if w.Generation() != h.Generation() {
+	if w.Generation() != h.Generation() || r.asleep(h) {
 		return
 	}
 	old, won := r.locals.Kill(h)
@@ -148,7 +148,7 @@ func (r *Registry) dieAgain(h handles.Local) {
 		if old = w; w.Place() != handles.NoPlace {
 			r.killed.Add(-1)
 		}
-	case w.State() == handles.Dying && (w.Place() != handles.NoPlace || r.findDeath(h) == nil):
+	case w.State() == handles.Dying && (w.Place() != handles.NoPlace || r.findDeath(h) == nil && r.waitsOutside(h.Index())):
 		old = w // others have destroyed it once more: this is the death they have seen before
 		if w.Place() != handles.NoPlace {
 			r.killed.Add(-1)
@@ -210,7 +210,6 @@ func (r *Registry) opAgain(w *Window, rec *record, o *op) {
 	case opInitial:
 		r.initialAgain(o)
 	case opTake:
-if dbg { println("take", o.h.Index(), o.h.Generation(), r.frame.Load()) }
 		r.pooledAgain(int(o.class), o.other, o.h)
 	case opDespawn:
 		if b, i, ok := r.blockOf(uint32(r.pools.homes.Get(o.h.Index()) - 1)); ok {
@@ -267,7 +266,6 @@ func (r *Registry) spawnAgain(class int, h handles.Local, batch int, lent bool) 
 
 // writeAgain gives a cell its value.
 func (r *Registry) writeAgain(o *op) {
-if dbg { println("write", o.h.Index(), o.h.Generation(), o.comp, o.field) }
 	ch, slot, err := r.locate(o.h)
 	if err != nil || !ch.Archetype().Has(o.comp) {
 		return

@@ -62,6 +62,7 @@ func (r *Registry) endCallback(ok bool) {
 		r.iterating = 0
 	}
 	r.showBorn()
+	r.showCounts()
 	r.guard.Exit()
 	r.tellMoves() // what undo has moved back
 }

@@ -230,6 +230,7 @@ func (c *Core) System(name string, fn func()) {
 	defer func() {
 		r.setCause("")
 		r.inFrame = false
+		r.showCounts()
 	}()
 	caller.Within(r.id, fn)
 }

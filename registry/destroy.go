@@ -281,7 +281,7 @@ func (w *Window) ProcessDeferredDestructions() int {
 		r.rec.add(op{kind: opProcess})
 	}
 	n := r.process()
-	if r.hist.on || r.rec != nil {
+	if r.hist.on || r.rec != nil || r.pools.any { // the slots of pools that got others were logged
 		r.commit()
 	}
 	return n

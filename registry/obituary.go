@@ -87,6 +87,7 @@ func (o *obituaries) book(n uint64) *obitBook {
 
 // publishObituaries writes the deaths since the last boundary down. Owner only.
 func (r *Registry) publishObituaries() {
+	r.publishLeft()
 	from := max(r.obitMark, len(r.dying)-obitsKept)
 	r.obitMark = len(r.dying)
 	if from >= len(r.dying) {

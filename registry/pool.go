@@ -10,6 +10,7 @@ import (
 	"github.com/airlock-ecs/airlock/archetype"
 	"github.com/airlock-ecs/airlock/handles"
 	"github.com/airlock-ecs/airlock/internal/bitset"
+	"github.com/airlock-ecs/airlock/internal/caller"
 )
 
 // ErrIdle reports an operation on an idle slot of a pool that is not for idle slots: nobody is there.
@@ -29,24 +30,35 @@ var ErrIdle = errors.New("registry: idle slot of a pool")
 //
 // A slot's own entity takes room for ever, whoever is in the slot: a block of n counts as n of MaxEntities.
 type Block struct {
-	r     *Registry
-	name  string
-	class int
-	n     int
+	r *Registry
 
-	// Owner only, but for tenant.
-	arch    *archetype.Archetype // nil while its making is taken back
-	fields  []*archetype.Field   // of each column of components
-	base    uint32               // cache index of slot 0
-	first   uint32               // local index of slot 0; the others follow
-	idle    bitset.Set
-	initial []unsafe.Pointer // a value for each column of components
-	saved   []cellLog        // of each column: cells that a callback has overwritten
-	savedTo uint32           // positions in them
+	// Owner only: what the short way needs lies together, see poolquick.go.
+	arch       *archetype.Archetype // nil while its making is taken back
+	only       *archetype.Chunk     // the chunk, if there is one only
+	base       uint32               // cache index of slot 0
+	first      uint32               // local index of slot 0; the others follow
+	n          int
+	rising     bool        // more are in use than most may say
+	dirty      bool        // is in pools.dirty
+	short      bool        // the block is made, and the registry has no temporal ring
+	plain      bool        // all columns are in pairs
+	savedTo    uint32      // positions in saved and savedPairs
+	pairs      [][2]uint64 // initial values of the columns in Columns16
+	savedPairs [][2]uint64 // cells of these that a callback has overwritten: a row for each position
+	idle       idleSet
+
+	class   int
+	name    string
+	fields  []*archetype.Field // of each column of components
+	initial []unsafe.Pointer   // a value for each of them, some of which are in pairs
+	rest    []int              // those which are not
+	saved   []cellLog          // of each of these: as savedPairs
 	retired int
+	most    int // in use
 
 	tenant []atomic.Uint32 // local index of who is in each slot: stored by the owner, loaded by anybody
 
+	stale   atomic.Bool   // counts are out of date; stored by the owner
 	counts  atomic.Uint64 // in use:32 | free:32, stored by the owner
 	peak    atomic.Uint64 // most in use; stored by the owner
 	refused atomic.Uint64 // spawns for which no slot was idle
@@ -66,15 +78,52 @@ type pools struct {
 	gone  []*Block                      // whose making was taken back by going back, to be made once more
 	named map[string][]*Block           // those with a name, in the order of their making
 
-	saving  []*Block // those that have kept cells in this callback
-	burning []burnt  // what the callback that fails has given names to
-	lasting []undoOp // steps of a callback that fails, which are not taken back with it; newest first
+	left    []handles.Local // who left by the short way since the last boundary
+	leftOf  []leftOf        // and of what
+	leftNow uint32          // causeAt of the last of them; 0 if it is to be noted anew
+	dirty   []*Block        // whose counters have changed since then
+
+	saving  []*Block                 // those that have kept cells in this callback
+	burning []burnt                  // what the callback that fails has given names to
+	lasting []undoOp                 // steps of a callback that fails, which are not taken back with it; newest first
+	claims  map[handles.Local]uint32 // of handles in burned and hist.claimed: from which generation on the index was claimed
 }
 
 // burnt is a slot whose entity has a name that a callback which fails has given to somebody.
 type burnt struct {
 	place uint32
 	h     handles.Local
+}
+
+// idleSet is a set of slots that knows below which there is none.
+type idleSet struct {
+	bitset.Set
+	low uint32
+}
+
+// Add puts a slot into the set, and says whether it is new there.
+func (s *idleSet) Add(i uint32) bool {
+	if i < s.low {
+		s.low = i
+	}
+	return s.Set.Add(i)
+}
+
+// First is the lowest slot; false if there is none.
+func (s *idleSet) First() (uint32, bool) {
+	if i, ok := s.TryNext(s.low); ok {
+		s.low = i
+		return i, true
+	}
+	return s.firstSlow()
+}
+
+func (s *idleSet) firstSlow() (uint32, bool) {
+	i, ok := s.Next(s.low)
+	if ok {
+		s.low = i
+	}
+	return i, ok
 }
 
 func (r *Registry) initPools(limit uint32) { r.pools.homes = handles.NewLazyWords(limit) }
@@ -107,6 +156,9 @@ func (r *Registry) idleIn(a *archetype.Archetype) int {
 
 // at is the chunk and slot of a block's slot.
 func (b *Block) at(i uint32) (*archetype.Chunk, uint32) {
+	if b.only != nil {
+		return b.only, i
+	}
 	ch := b.r.store.ChunkAt(b.base + i)
 	return ch, b.base + i - ch.Base()
 }
@@ -190,7 +242,10 @@ func (r *Registry) makeBlock(class int, name string, n int) (*Block, error) {
 // addBlock lists a block whose storage was made.
 func (r *Registry) addBlock(b *Block, a *archetype.Archetype, first handles.Local) {
 	p := &r.pools
-	b.arch, b.base, b.first = a, a.Chunks()[0].Base(), first.Index()
+	b.arch, b.base, b.first, b.only = a, a.Chunks()[0].Base(), first.Index(), nil
+	if b.short = !r.ringed(); len(a.Chunks()) == 1 {
+		b.only = a.Chunks()[0]
+	}
 	b.describe()
 	p.any = true
 	p.blocks = append(p.blocks, b)
@@ -267,7 +322,7 @@ func (r *Registry) dropBlock() {
 		list := p.named[b.name]
 		p.named[b.name] = list[:len(list)-1]
 	}
-	b.arch, b.retired = nil, 0
+	b.arch, b.only, b.short, b.retired = nil, nil, false, 0
 	b.idle.Clear()
 	b.count()
 	if r.hist.going {
@@ -347,26 +402,53 @@ type BlockCounts struct {
 	Refused              uint64 // spawns for which no slot was idle
 }
 
-// Counts is a consistent copy of the counters, as they are now.
+// Counts is a consistent copy of the counters: as they were when the last callback or system ended, and for who is
+// inside one, as they are now. If that one has changed them it takes microseconds to find out who asks: InUse and Free
+// are for hot paths.
 //
-// Concurrency: any goroutine; never waits. Allocates: no.
+// Concurrency: any goroutine; never waits. Allocates: no, but inside a callback that has changed the pool.
 func (b *Block) Counts() BlockCounts {
 	c := b.counts.Load()
+	if b.stale.Load() && caller.Inside(b.r.id) {
+		free, inUse := b.tally()
+		c = uint64(inUse)<<32 | uint64(free)
+	}
 	s := BlockCounts{InUse: int(c >> 32), Free: int(uint32(c)), Refused: b.refused.Load()}
 	s.Peak = max(int(b.peak.Load()), s.InUse)
 	s.Retired = b.n - s.InUse - s.Free
 	return s
 }
 
+// InUse is how many slots are neither idle nor retired, at this moment.
+//
+// Concurrency: window holder, or Logic outside parallel loops. Allocates: no.
+func (b *Block) InUse() int {
+	_, n := b.tally()
+	return n
+}
+
+// Free is how many slots are idle, at this moment.
+//
+// Concurrency: window holder, or Logic outside parallel loops. Allocates: no.
+func (b *Block) Free() int {
+	n, _ := b.tally()
+	return n
+}
+
+func (b *Block) tally() (free, inUse int) {
+	if b.arch == nil {
+		return 0, 0
+	}
+	free = b.idle.Len()
+	return free, b.n - b.retired - free
+}
+
 // count shows the counters. Owner only.
 func (b *Block) count() {
-	free := b.idle.Len()
-	inUse := b.n - b.retired - free
-	if b.arch == nil {
-		free, inUse = 0, 0
-	}
-	if uint64(inUse) > b.peak.Load() {
-		b.peak.Store(uint64(inUse))
+	free, inUse := b.tally()
+	b.most = max(b.most, inUse)
+	if uint64(b.most) > b.peak.Load() {
+		b.peak.Store(uint64(b.most))
 	}
 	b.counts.Store(uint64(inUse)<<32 | uint64(free))
 }

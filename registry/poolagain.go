@@ -167,8 +167,15 @@ func (r *Registry) burntAgain(h handles.Local, next bool) {
 		}
 		return
 	}
-	if own := b.own(i); b.idle.Has(i) {
-		r.pools.burning = append(r.pools.burning, burnt{b.base + i, own})
-		r.burnGiven()
+	own := b.own(i)
+	if !b.idle.Has(i) || r.seize(own) != nil {
+		return
 	}
+	if _, ok := r.locals.Renew(own, h.Generation()-1, b.base+i); !ok {
+		r.locals.Revive(own, b.base+i)
+		return
+	}
+	ch, slot := b.at(i)
+	ch.Occupy(slot, h)
+	r.log(undoOp{kind: undoNext, h: h, at: uint64(own), slot: b.base + i})
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"runtime"
 	"slices"
+	"unsafe"
 
 	"github.com/airlock-ecs/airlock/archetype"
 	"github.com/airlock-ecs/airlock/handles"
@@ -41,9 +42,23 @@ func (b *Block) entered(a Access) (*Registry, error) {
 // Errors: ErrExhausted if no slot is idle; ErrParallel; ErrExpired; ErrStale for a block whose making was taken back.
 // Concurrency: window holder, or Logic inside a frame, not in parallel loops. Allocates: no, but for the logs' growth.
 func SpawnIn[E any](a Access, c *Class[E], b *Block, e *E) (handles.Local, error) {
+	if c.r == b.r && c.index == b.class {
+		if ch, slot, h := b.takeQuickly(a); h != 0 {
+			if e != nil {
+				writePairs(ch.Columns16(), c.pairs, slot, unsafe.Pointer(e)) // as write
+				if len(c.parts) > 0 {
+					c.writeRest(ch, slot, e)
+				}
+			}
+			return h, nil
+		}
+	}
 	r, err := b.entered(a)
 	if err != nil {
 		return 0, err
+	}
+	if c.r != r || c.index != b.class {
+		return 0, fmt.Errorf("registry: a pool is not of class %s", c.name)
 	}
 	i, h, ok := b.lowest()
 	if !ok {
@@ -155,6 +170,12 @@ func (r *Registry) lodgeAs(b *Block, i uint32, own, h handles.Local, ch *archety
 	return slain
 }
 
+// asleep says whether h is, or was last, the own name of a slot that has another name now.
+func (r *Registry) asleep(h handles.Local) bool {
+	b, i, ok := r.blockOf(uint32(r.pools.homes.Get(h.Index()) - 1))
+	return ok && b.first+i == h.Index() && b.tenant[i].Load() != h.Index()
+}
+
 // Despawn ends an entity of the block, and its children; its slot is idle again at once, with another entity and
 // the initial cells.
 //
@@ -162,6 +183,9 @@ func (r *Registry) lodgeAs(b *Block, i uint32, own, h handles.Local, ch *archety
 // slot; ErrParallel; ErrExpired.
 // Concurrency: window holder, or Logic inside a frame, not in parallel loops. Allocates: no, but for the logs' growth.
 func (b *Block) Despawn(a Access, h handles.Local) error {
+	if b.leaveQuickly(a, h) {
+		return nil
+	}
 	r, err := b.entered(a)
 	if err != nil {
 		return err
@@ -202,6 +226,9 @@ func (r *Registry) goHome(b *Block, i uint32, at int) {
 	dead := r.dying[at]
 	ch, slot := b.at(i)
 	own := b.own(i)
+	if len(r.recorded.early) > 0 {
+		r.unlist(dead)
+	}
 	h, ok := r.locals.Renew(own, p.burnt[own.Index()], b.base+i)
 	if !ok {
 		return // its last generation: see retire
@@ -293,7 +320,10 @@ func (r *Registry) homePooled() {
 			r.homeOf(uint32(home-1), k)
 		}
 	}
-	p.seen = r.hist.deadBase + uint64(len(r.dying))
+	p.seen = 0 // without history the dead are about to be forgotten
+	if r.hist.on {
+		p.seen = r.hist.deadBase + uint64(len(r.dying))
+	}
 }
 
 // homeOf lets the slot at a place have another entity, if who is in dying at a place was the one in it.
@@ -312,7 +342,7 @@ func (r *Registry) blockOf(place uint32) (*Block, uint32, bool) {
 		return nil, 0, false
 	}
 	b, i := r.blockAt(ch, place-ch.Base())
-	return b, i, true
+	return b, i, i < uint32(b.n)
 }
 
 // buryPooled reclaims the dead of pools, without history, and takes them out of the lists.
@@ -361,27 +391,34 @@ func (r *Registry) buryOne(dead handles.Local, g grave, frame uint64, free bool)
 		r.cutLinks(dead.Index())
 	}
 	b, i, ok := r.blockOf(uint32(p.homes.Get(dead.Index()) - 1))
-	switch {
-	case !ok || b.first+i != dead.Index(): // somebody's from outside
-		if free {
-			p.homes.Ensure(dead.Index()).Store(0)
-			r.spaceOf(dead.Index()).Free(dead, frame)
+	own := ok && b.first+i == dead.Index()
+	if ok && g.how&wentHome == 0 {
+		if r.locals.Word(dead.Index()).Generation() == dead.Generation() && b.tenant[i].Load() == dead.Index() {
+			r.retire(b, i, frame, free || !own)
 		}
-	case g.how&wentHome == 0 && r.locals.Word(dead.Index()).Generation() == dead.Generation() && b.tenant[i].Load() == dead.Index():
-		r.retire(b, i, dead)
-		if free {
-			r.spaceOf(dead.Index()).Free(dead, frame)
+		if ch, slot := b.at(i); ch.Entities()[slot] == dead {
+			ch.Archetype().Blank(ch, slot)
 		}
+	}
+	if !own && free { // somebody's from outside
+		p.homes.Ensure(dead.Index()).Store(0)
+		r.spaceOf(dead.Index()).Free(dead, frame)
 	}
 }
 
-// retire gives a slot up whose own name has no generation left. It keeps its room.
-func (r *Registry) retire(b *Block, i uint32, dead handles.Local) {
-	ch, slot := b.at(i)
-	ch.Archetype().Blank(ch, slot)
+// retire gives a slot up whose own name has no generation left that nobody has ever had. It keeps its room. If it is a
+// name from outside that was in the slot, or the last generations were given by callbacks that failed, going back does not take that back:
+// there has been nobody since.
+func (r *Registry) retire(b *Block, i uint32, frame uint64, free bool) {
+	own := b.own(i)
+	own = r.spaceOf(own.Index()).Skip(own, r.pools.burnt[own.Index()])
+	b.tenant[i].Store(own.Index())
 	b.retired++
 	if !r.ringed() {
-		r.freeRecord(dead)
+		r.freeRecord(own)
+	}
+	if free {
+		r.spaceOf(own.Index()).Free(own, frame)
 	}
 	b.count()
 }
@@ -415,7 +452,9 @@ func (r *Registry) undoTakenSlot(op *undoOp) {
 	if r.hide(ch, slot) {
 		r.inactive++
 	}
-	b.unsave(ch, slot, op.nslot)
+	if b.unsave(ch, slot, op.nslot); op.comp == tookInitial {
+		b.reset(ch, slot)
+	}
 	switch own := b.own(i); {
 	case own.Index() != h.Index():
 		r.unlodge(b, i, own, h, ch, slot, op.fresh)
@@ -445,7 +484,7 @@ func (r *Registry) unlodge(b *Block, i uint32, own, h handles.Local, ch *archety
 	if !r.locals.Revive(own, b.base+i) {
 		panic("registry: a name of a pool that does not sleep")
 	}
-	ch.Entities()[slot] = own
+	ch.Occupy(slot, own)
 	b.tenant[i].Store(own.Index())
 	switch {
 	case slain && r.hist.going:
@@ -469,7 +508,9 @@ func (r *Registry) burnGiven() {
 			continue // its making was taken back, or the life before it, see undoHomeSlot
 		}
 		b, _ := r.blockAt(ch, given.place-ch.Base())
-		r.seize(given.h) // others may have destroyed it meanwhile: that is how it ends anyway
+		if r.seize(given.h) != nil {
+			continue // others have destroyed it, and the owner knows: it comes home
+		}
 		next, ok := r.locals.Renew(given.h, p.burnt[given.h.Index()], given.place)
 		if !ok {
 			r.tombstone(given.h, given.place) // the last generation: the slot goes with it
@@ -552,7 +593,13 @@ func (r *Registry) seize(h handles.Local) *grave {
 			return nil
 		}
 		if d := r.findDeath(h); d != nil {
+			r.unlist(h)
 			return d
+		}
+		if r.recorded.marked[h] {
+			delete(r.recorded.marked, h)
+			r.killed.Add(-1)
+			return nil
 		}
 		if r.takeFromOutside(h.Index()) {
 			r.killed.Add(-1)
@@ -560,6 +607,18 @@ func (r *Registry) seize(h handles.Local) *grave {
 		}
 		runtime.Gosched()
 	}
+}
+
+// unlist takes a dead name out of the outside list that was seen dead before the owner came to it there: the list knows
+// indices only, and this one is about to have another generation.
+func (r *Registry) unlist(h handles.Local) {
+	if !r.recorded.early[h] {
+		return
+	}
+	for !r.takeFromOutside(h.Index()) {
+		runtime.Gosched() // whoever destroyed it is about to put it there
+	}
+	delete(r.recorded.early, h)
 }
 
 // takeFromOutside takes an index out of the outside list, and says whether it was there. The others keep their order.
@@ -608,10 +667,56 @@ func (r *Registry) setBurnt(index, generation uint32) {
 	}
 }
 
+// lastName has the own name of a slot that is about to be no more, whose first one was h, pass over the generations that
+// callbacks which failed have given to somebody: who gets the index next knows nothing of pools. It gives the name that
+// the index has then.
+func (r *Registry) lastName(h handles.Local) handles.Local {
+	if r.hist.going {
+		return h // all later names were taken back
+	}
+	p := &r.pools
+	now := handles.NewLocal(h.Index(), r.locals.Word(h.Index()).Generation())
+	last := now
+	if was := p.burnt[h.Index()]; was > now.Generation() {
+		last = r.spaceOf(now.Index()).Skip(now, was)
+		for i := len(r.dying) - 1; i >= 0; i-- {
+			if r.dying[i] == now {
+				r.dying[i] = last // it is freed by that name
+			}
+		}
+	}
+	delete(p.burnt, h.Index())
+	if last != h {
+		r.claimedFrom(last, h.Generation())
+		p.lasting = slices.DeleteFunc(p.lasting, func(o undoOp) bool { return o.h.Index() == h.Index() })
+	}
+	return last
+}
+
+// claimedFrom notes that the index of h, which is about to be in r.burned or hist.claimed, was claimed from a generation on,
+// if that is not 0.
+func (r *Registry) claimedFrom(h handles.Local, generation uint32) {
+	if generation == 0 || !r.hist.on {
+		return
+	}
+	if r.pools.claims == nil {
+		r.pools.claims = map[handles.Local]uint32{}
+	}
+	r.pools.claims[h] = generation
+}
+
+// unclaimFrom takes the claims back of the generations before one that was.
+func (r *Registry) unclaimFrom(op *undoOp) {
+	for g := op.h.Generation() - 1; op.at != 0 && g >= uint32(op.at); g-- {
+		r.locals.Unclaim(handles.NewLocal(op.h.Index(), g))
+	}
+}
+
 // undoNextName takes burnGiven back for one slot, when the registry goes back. A callback that fails has it last.
 func (r *Registry) undoNextName(op *undoOp) {
 	if !r.hist.going {
 		r.pools.lasting = append(r.pools.lasting, *op)
+		r.recordBurnt(op.h, true)
 		return
 	}
 	ch := r.store.ChunkAt(op.slot)
@@ -626,6 +731,7 @@ func (r *Registry) undoNextName(op *undoOp) {
 func (r *Registry) undoBurntName(op *undoOp) {
 	if !r.hist.going {
 		r.pools.lasting = append(r.pools.lasting, *op)
+		r.recordBurnt(op.h, false)
 		return
 	}
 	r.setBurnt(op.h.Index(), uint32(op.at))

@@ -227,8 +227,6 @@ func (r *Registry) endRecording() {
 	}
 	r.rec = nil
 	k.putOff(r.wishes[r.wishedBefore:])
-	k.rec.ops = append(k.rec.ops, k.burnt...)
-	k.burnt = k.burnt[:0]
 	if n := len(k.rec.ops); n > k.start {
 		k.rec.groups = append(k.rec.groups, group{groupOps, k.start, n})
 	}
@@ -260,6 +258,12 @@ func (k *recording) touch(h handles.Local, comp archetype.ComponentID, field int
 func (k *recording) mark() (ops, born int) { return len(k.rec.ops), len(k.born) }
 
 func (k *recording) cut(ops, born int) { k.rec.ops, k.born = k.rec.ops[:ops], k.born[:born] }
+
+// leave notes the names that what was taken back has left behind, at the place where that was.
+func (k *recording) leave() {
+	k.rec.ops = append(k.rec.ops, k.burnt...)
+	k.burnt = k.burnt[:0]
+}
 
 // drop forgets what is not committed and about to be undone.
 func (k *recording) drop() { k.cut(k.from, 0) }

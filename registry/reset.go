@@ -33,6 +33,7 @@ func (w *Window) Reset() error {
 		r.hist.forgetDead(r)
 	} else {
 		r.process()
+		r.commit() // the slots of pools that got others were logged
 	}
 	r.disownUnseen()
 	r.countNamed()

@@ -301,6 +301,7 @@ func (c *Class[E]) spawnRuns(w *Window, n int, fill fillRun) ([]handles.Local, e
 			r.undoTo(mark)
 			if r.rec != nil {
 				r.rec.cut(ops, newborn)
+				r.rec.leave()
 			}
 			r.tellMoves()
 		}

@@ -105,6 +105,7 @@ type statSum struct {
 
 // publish shows the present counters, if one has changed. Owner only.
 func (r *Registry) publish() {
+	r.showCounts()
 	r.settleRoom()
 	r.locals.Publish()
 	if r.outerFirst != 0 {

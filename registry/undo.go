@@ -23,18 +23,20 @@ const (
 	undoArchetype                 // the last one
 
 	// Steps that only history takes back: callbacks do not make them, or do not undo them.
-	undoClaim    // h: a reservation of SpawnLater
-	undoBurn     // h: its claim was taken back
+	undoClaim    // h: a reservation of SpawnLater; at: the generation from which on the index was claimed, if not only for h
+	undoBurn     // h: its claim was taken back; at: likewise
 	undoProcess  // dying from position at on, nslot of them: reclaimed
 	undoVacated  // nslot more of vacated: reclaimed
 	undoRelocate // h was moved by compaction from place slot to place nslot; fresh
 	undoRebase   // a chunk went from cache index slot to nslot
 
 	// Of pools. Slots are cache indices, nslot is where Block.save has kept the cells.
-	undoTaken // h: of the slot, was activated
-	undoHome  // h came into the slot; at: its generation before, and lower half of the place in dying of who is dead; fresh: who was there
-	undoNext  // h has the slot instead of at: a callback that failed had given that name to somebody
-	undoBurnt // h is the highest generation of its index that a failed callback gave to somebody; before it was at
+	undoTaken  // h: of the slot, was activated
+	undoTakes  // undoHandles[at:], in the pool that begins at slot, were activated; their slots had the initial cells
+	undoLeaves // undoHandles[at:] have left the pool that begins at slot, by the short way; nslot is of the first one
+	undoHome   // h came into the slot; at: its generation before, and lower half of the place in dying of who is dead; fresh: who was there
+	undoNext   // h has the slot instead of at: a callback that failed had given that name to somebody
+	undoBurnt  // h is the highest generation of its index that a failed callback gave to somebody; before it was at
 )
 
 // undoOp is one step of a callback, with what it takes to go back. Steps are undone in
@@ -59,6 +61,8 @@ const (
 	runReused logRun = 1
 	runFresh  logRun = 2
 	runDeaths logRun = 4
+	runTakes  logRun = 8
+	runLeaves logRun = 16
 )
 
 // vacancy is a slot that an entity has moved out of. It is reclaimed when the callback
@@ -169,6 +173,9 @@ func (r *Registry) rollback() {
 		r.rec.drop()
 	}
 	r.undoTo(r.undoFrom)
+	if r.rec != nil {
+		r.rec.leave()
+	}
 	r.commit()
 }
 
@@ -181,11 +188,12 @@ func (r *Registry) undoTo(mark int) {
 		r.undoOne(&op)
 	}
 	for i := len(r.hist.claimed) - 1; i >= 0; i-- {
-		r.log(undoOp{kind: undoClaim, h: r.hist.claimed[i]})
+		r.log(undoOp{kind: undoClaim, h: r.hist.claimed[i], at: uint64(r.pools.claims[r.hist.claimed[i]])})
 	}
 	for i := len(r.burned) - 1; i >= 0; i-- {
-		r.log(undoOp{kind: undoBurn, h: r.burned[i]})
+		r.log(undoOp{kind: undoBurn, h: r.burned[i], at: uint64(r.pools.claims[r.burned[i]])})
 	}
+	clear(r.pools.claims)
 	r.hist.claimed, r.burned = r.hist.claimed[:0], r.burned[:0]
 	if r.pools.any && !r.hist.going {
 		r.burnGiven()
@@ -240,14 +248,20 @@ func (r *Registry) undoOne(op *undoOp) {
 	case undoClaim:
 		if r.hist.going {
 			r.unclaim(op.h)
+			r.unclaimFrom(op)
+			r.noHome(op.h.Index())
 		} else { // a callback that fails leaves it to dropWishes to end the reservation
 			r.hist.claimed = append(r.hist.claimed, op.h)
+			r.claimedFrom(op.h, uint32(op.at))
 		}
 	case undoBurn:
 		if r.hist.going {
 			r.locals.Unclaim(op.h)
+			r.unclaimFrom(op)
+			r.noHome(op.h.Index())
 		} else {
 			r.burned = append(r.burned, op.h)
+			r.claimedFrom(op.h, uint32(op.at))
 		}
 	case undoProcess:
 		r.unprocess(op)
@@ -259,6 +273,8 @@ func (r *Registry) undoOne(op *undoOp) {
 		r.unrebase(op)
 	case undoTaken:
 		r.undoTakenSlot(op)
+	case undoTakes, undoLeaves:
+		r.undoQuick(op)
 	case undoHome:
 		r.undoHomeSlot(op)
 	case undoNext:
@@ -290,6 +306,7 @@ func (r *Registry) unspawn(h handles.Local, fresh bool) {
 		r.untell(Spawned, h, 0)
 	} else {
 		r.unsettle(ch, slot)
+		h = r.lastName(h)
 	}
 	switch inner := h.Index() < r.outerFirst; {
 	case r.hist.going && inner:

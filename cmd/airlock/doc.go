@@ -1,12 +1,19 @@
-// Command airlock runs the programs that show the engine at work.
+// Command airlock runs the programs that show the engine at work, and declared worlds.
 //
-//	airlock arena [--port N] [--bots N] [--rate HZ] [--for D] [--seed N] [--journal DIR]
+//	airlock arena [--port N] [--bots N] [--rate HZ] [--for D] [--seed N] [--pools FILE] [--journal DIR]
 //	airlock replay [--hashes] DIR
 //	airlock pools FILE...
+//	airlock run FILE --steps N [--param K=V]... [--every K] [--hash] [--cross-check] [--states active|all|none] [--json]
+//		[--backend batch|interpreter] [--workers N] [--plot FILE.svg [--slots p#0.x,p]]
+//	airlock check [--param K=V]... FILE...
+//	airlock fmt [-w] [-d] [--check] FILE...
+//	airlock disasm [--param K=V]... FILE
 //	airlock version
 //
 // Exit status: 0 when everything went well, 1 when the program failed, 2 for a command line
 // that cannot be run. Each failure is one sentence on standard error,
 // but for a replay that comes out otherwise: that is its result, on standard output, with status 1; and
-// for a bad pool file, of which the place is told first, as file:line:column, and the line is shown.
+// for a bad pool file or world file, of which the place is told first, as file:line:column, and the line is shown.
+//
+// A run that is interrupted ends after the step it is in, prints the state that it has come to, and has status 1.
 package main

@@ -16,6 +16,7 @@ import (
 	"github.com/alecthomas/kong"
 
 	"github.com/airlock-ecs/airlock/examples/arena"
+	"github.com/airlock-ecs/airlock/pool"
 )
 
 const (
@@ -34,6 +35,10 @@ type commands struct {
 	Arena   arenaCommand   `cmd:"" help:"Run the arena, a small game server full of bots that you can join with nc."`
 	Replay  replayCommand  `cmd:"" help:"Do again what an arena has recorded with --journal, and compare every frame."`
 	Pools   poolsCommand   `cmd:"" help:"Check pool files, and print the pools that they declare."`
+	Run     runCommand     `cmd:"" help:"Run a declared world, and print the state that it comes to."`
+	Check   checkCommand   `cmd:"" help:"Check world files, and show what is wrong with them."`
+	Fmt     fmtCommand     `cmd:"" help:"Lay out world files."`
+	Disasm  disasmCommand  `cmd:"" help:"Print the code that the reference interpreter runs for a world."`
 	Version versionCommand `cmd:"" help:"Print the version."`
 }
 
@@ -62,10 +67,18 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		return exitUsage
 	}
 	err = chosen.Run()
+	var usage usageError
+	var file *pool.FileError
 	switch {
 	case err == nil:
 		return 0
+	case errors.As(err, &usage):
+		fmt.Fprintf(stderr, "airlock: %v\n", err)
+		return exitUsage
 	case errors.Is(err, errTold):
+		return exitFailed
+	case errors.As(err, &file): // as airlock pools shows it
+		fmt.Fprintln(stderr, file.Detail())
 		return exitFailed
 	case errors.Is(err, arena.ErrJournalExists):
 		fmt.Fprintf(stderr, "airlock: %v; choose another directory for --journal, or see it again with airlock replay\n", err)
@@ -88,6 +101,7 @@ type arenaCommand struct {
 	For  time.Duration `placeholder:"10s" help:"Stop after this time; without it, Ctrl-C stops the arena."`
 	Seed uint64        `default:"1" help:"Where players appear and what bots do."`
 
+	Pools   *string `placeholder:"FILE" help:"Pool file with the pools of arrows and sparks; without it pools/arena.pools.ron, or the same as it was built in if there is none."`
 	Journal *string `placeholder:"DIR" help:"Record everything in this new directory, for airlock replay."`
 }
 
@@ -103,6 +117,13 @@ func (c *arenaCommand) Run(ctx context.Context, stdout io.Writer) error {
 		if config.Journal = *c.Journal; config.Journal == "" {
 			return fmt.Errorf("%w: --journal needs the name of a directory", arena.ErrConfig)
 		}
+	}
+	if c.Pools != nil {
+		if config.Pools = *c.Pools; config.Pools == "" {
+			return fmt.Errorf("%w: --pools needs the name of a file", arena.ErrConfig)
+		}
+	} else if _, err := os.Stat(arena.PoolFile); err == nil {
+		config.Pools = arena.PoolFile
 	}
 	server, err := arena.New(config)
 	if err != nil {

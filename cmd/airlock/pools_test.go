@@ -103,3 +103,29 @@ func TestAnInterruptEndsPoolsThatWaitForInput(t *testing.T) {
 	assert.Empty(t, stdout)
 	assert.Equal(t, "airlock: stopped while reading <stdin>\n", stderr)
 }
+
+func TestTheArenaTakesItsPoolsFromAFile(t *testing.T) {
+	mine := poolFile(t, `Pools([ Pool( prefab: "Arrow", capacity: 7 ), Pool( prefab: "HitSpark", grow: Fixed ) ])`)
+	code, stdout, stderr := command(t.Context(), "arena", "--for", "1200ms", "--port", "0", "--bots", "2", "--pools", mine)
+	assert.Zero(t, code, stderr)
+	assert.Regexp(t, `\| pools Arrow \d+/7 HitSpark 0/16\n`, stdout)
+	t.Chdir(filepath.Join("..", "..")) // where the file is that nobody has to name
+	code, stdout, stderr = command(t.Context(), "arena", "--for", "1200ms", "--port", "0", "--bots", "2")
+	assert.Zero(t, code, stderr)
+	assert.Regexp(t, `\| pools Arrow \d+/64 Grunt 0/24 HitSpark 0/32\n`, stdout)
+
+	for file, want := range map[string]struct {
+		code   int
+		stderr string
+	}{
+		filepath.Join(t.TempDir(), "nowhere"): {exitUsage, `^airlock: there is no pool file [^\n]+\n$`},
+		t.TempDir():                           {exitUsage, `^airlock: the pool file [^\n]+ is no regular file\n$`},
+		"":                                    {exitUsage, `^airlock: arena: bad configuration: --pools needs the name of a file\n$`},
+		poolFile(t, "Pools([\n Poool()\n"):    {exitFailed, `^[^\n]+some\.pools\.ron:2:2: [^\n]+\n Poool\(\)\n \^\n$`},
+	} {
+		code, stdout, stderr = command(t.Context(), "arena", "--port", "0", "--pools", file)
+		assert.Equal(t, want.code, code, file)
+		assert.Empty(t, stdout, file)
+		assert.Regexp(t, want.stderr, stderr, file)
+	}
+}

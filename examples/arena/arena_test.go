@@ -239,7 +239,7 @@ func TestBotsPlayAndTotalsAddUp(t *testing.T) {
 	assert.Contains(t, s.out.await(t, "nc 127.0.0.1"), s.Addr().String()[len("127.0.0.1:"):])
 	c := s.enter(t)
 	assert.Contains(t, c.ask("join bob"), "ok bob is")
-	assert.Regexp(t, `^frame \d+ \| frame time \S+/\S+ \| live \d+ \| spawns \d+/s destroys \d+/s \| handshake wait \S+/\S+ \| stall \S+/\S+ \| pending local \d+ net \d+$`,
+	assert.Regexp(t, `^frame \d+ \| frame time \S+/\S+ \| live \d+ \| spawns \d+/s destroys \d+/s \| handshake wait \S+/\S+ \| stall \S+/\S+ \| pending local \d+ net \d+ \| pools Arrow \d+/64 Grunt 0/24 HitSpark \d+/\d+$`,
 		s.out.await(t, "frame time"))
 	c.lookUntil(func(players, arrows int) bool { return players == 17 && arrows > 0 })
 	sum := s.end(t)
@@ -253,6 +253,7 @@ func TestTotalsThatDoNotAddUpAreAnError(t *testing.T) {
 	assert.NoError(t, Totals{Spawned: 3, Live: 1, Destroyed: 2, Joined: 1, Fired: 2}.Check())
 	assert.ErrorContains(t, Totals{Spawned: 3, Live: 1, Destroyed: 1, Joined: 1, Fired: 2}.Check(), "spawned 3 (1 players, 2 arrows) = live 1 + destroyed 1")
 	assert.Error(t, Totals{Spawned: 3, Live: 1, Destroyed: 2, Joined: 1, Fired: 1}.Check())
+	assert.Error(t, Totals{Hits: 1, Sparks: 2}.Check())
 }
 
 func TestAStopTellsEveryClient(t *testing.T) {

@@ -29,6 +29,9 @@ type Config struct {
 	Seed uint64    // of where players appear and of what bots do
 	Out  io.Writer // status lines and totals; nil means nobody reads them
 
+	// Pools is a file that declares the pools of arrows and sparks; empty: the one that is built in.
+	Pools string
+
 	// Journal is a directory in which everything is recorded that Replay needs to do it again; empty: nothing is.
 	Journal string
 }

@@ -10,6 +10,8 @@
 //   - look reads what Logic owns: Logic copies it at the end of a frame, once for all that
 //     asked in that frame and not at all when nobody did, so that a steady frame pays one
 //     atomic load for it (look.go).
+//   - arrows and sparks come from pools, which a file declares: arrows in the window, sparks
+//     from a system (pools.go).
 //   - totals are counted by observers, so on whatever path something was spawned or died,
 //     and compared with the registry's own figures at the end (tally.go).
 //

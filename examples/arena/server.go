@@ -17,6 +17,7 @@ import (
 	"go.uber.org/atomic"
 
 	"github.com/airlock-ecs/airlock/logic"
+	"github.com/airlock-ecs/airlock/pool"
 	"github.com/airlock-ecs/airlock/registry"
 )
 
@@ -44,7 +45,7 @@ type Server struct {
 
 // New validates cfg, listens on the loopback port, and builds the world. Nothing runs yet.
 //
-// Errors: ErrConfig, ErrPortInUse.
+// Errors: ErrConfig, ErrPortInUse, ErrJournalExists; a *pool.FileError.
 // Concurrency: any goroutine. Allocates: the server.
 func New(cfg Config) (*Server, error) {
 	cfg, err := cfg.complete()
@@ -60,8 +61,8 @@ func New(cfg Config) (*Server, error) {
 		return nil, err
 	}
 	if err := s.build(); err != nil {
-		if errors.Is(err, ErrJournalExists) {
-			s.listener.Close() // the error is the journal's
+		if errors.Is(err, ErrJournalExists) || errors.Is(err, ErrConfig) || errors.Is(err, pool.ErrFile) {
+			s.listener.Close() // the error is that of a file
 			return nil, err
 		}
 		return nil, errors.Join(fmt.Errorf("arena: %w", err), s.listener.Close())
@@ -85,6 +86,9 @@ func (s *Server) build() (err error) {
 		return err
 	}
 	if s.world, err = newWorld(s.reg, &s.tally, s.cfg.Seed); err != nil {
+		return err
+	}
+	if err := s.world.declarePools(s.cfg.Pools); err != nil {
 		return err
 	}
 	s.engine, err = logic.New(s.reg, logic.Config{

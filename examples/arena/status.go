@@ -29,7 +29,7 @@ func (s *Server) watch(ctx context.Context, logicEnded <-chan error) error {
 	host, port, err := net.SplitHostPort(s.Addr().String())
 	s.tally.check(err)
 	s.log.Printf("arena: %d frames a second, %d bots; to play, type in another terminal: nc %s %s", s.cfg.Rate, s.cfg.Bots, host, port)
-	s.log.Print("times are p50/p99 since the line before; stall is how long Logic stood still in a window that had callers")
+	s.log.Print("times are p50/p99 since the line before; stall is how long Logic stood still in a window that had callers; pools are in use/places")
 	tick := time.NewTicker(statusEvery)
 	defer tick.Stop()
 	for last := s.read(); ; {
@@ -46,15 +46,15 @@ func (s *Server) watch(ctx context.Context, logicEnded <-chan error) error {
 	}
 }
 
-// status is one line. Frame, live and pending are of this moment.
+// status is one line. Frame, live, pending and pools are of this moment.
 func (s *Server) status(last, now *reading) string {
 	gauges, seconds := s.reg.Stats(), now.at.Sub(last.at).Seconds()
-	return fmt.Sprintf("frame %d | frame time %s | live %d | spawns %.0f/s destroys %.0f/s | handshake wait %s | stall %s | pending local %d net %d",
+	return fmt.Sprintf("frame %d | frame time %s | live %d | spawns %.0f/s destroys %.0f/s | handshake wait %s | stall %s | pending local %d net %d | pools%s",
 		s.engine.FrameNumber(), quantiles(now.engine.FrameTime.Since(&last.engine.FrameTime)), gauges.Live,
 		float64(now.spawned-last.spawned)/seconds, float64(now.destroyed-last.destroyed)/seconds,
 		quantiles(now.engine.HandshakeWait.Since(&last.engine.HandshakeWait)),
 		quantiles(now.engine.WindowStall.Since(&last.engine.WindowStall)),
-		gauges.Local.Pending, gauges.Net.Pending)
+		gauges.Local.Pending, gauges.Net.Pending, s.world.poolsLine())
 }
 
 // quantiles writes p50/p99; a dash says that nothing was measured.

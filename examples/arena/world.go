@@ -9,6 +9,7 @@ import (
 	"github.com/airlock-ecs/airlock/archetype"
 	"github.com/airlock-ecs/airlock/handles"
 	"github.com/airlock-ecs/airlock/logic"
+	"github.com/airlock-ecs/airlock/pool"
 	"github.com/airlock-ecs/airlock/registry"
 	"github.com/airlock-ecs/airlock/views"
 )
@@ -21,6 +22,7 @@ const (
 	arrowLife   = 2.5
 	fullHealth  = 3
 	longestStep = 10 // a single move goes no further
+	sparkLife   = 0.25
 )
 
 // The world is reproducible: all of it that decides what happens is in Temporal components, which the hash of a frame
@@ -69,6 +71,15 @@ type Arrow struct {
 	Flight   Flight
 }
 
+// Glow is how long something still shines, in seconds. A component.
+type Glow struct{ Left float32 }
+
+// Spark is the class of what flies where an arrow hits: nobody's state depends on it, and no hash has it.
+type Spark struct {
+	Position Position
+	Glow     Glow
+}
+
 // step is a move that a client asked for.
 type step struct {
 	who    handles.Local
@@ -83,9 +94,14 @@ type world struct {
 	reg     *registry.Registry
 	players *registry.Class[Player]
 	arrows  *registry.Class[Arrow]
+	sparks  *registry.Class[Spark]
+	prefabs *pool.Prefabs
 	places  *registry.Cells[Position]
 	people  *registry.Cells[Fighter]
+	flights *registry.Cells[Flight]
+	speeds  *registry.Cells[Velocity]
 	flying  *views.Query[flying]
+	glowing *views.Query[glowing]
 	bodies  *views.Query[bodies]
 	engine  *logic.Engine
 	lookout lookout    // any goroutine asks
@@ -101,6 +117,11 @@ type flying struct {
 	ID       []handles.Local
 }
 
+type glowing struct {
+	Glow []Glow
+	ID   []handles.Local
+}
+
 type bodies struct {
 	Position []Position `ecs:"read"`
 	Fighter  []Fighter  `ecs:"read"`
@@ -110,18 +131,22 @@ type bodies struct {
 // newWorld registers what the game is made of with a registry.
 func newWorld(reg *registry.Registry, t *tally, seed uint64) (*world, error) {
 	w := &world{reg: reg, tally: t, rng: rand.New(rand.NewPCG(seed, 0))}
-	var errs [10]error
+	var errs [14]error
 	errs[0] = hashed[Position](reg)
 	errs[1] = hashed[Velocity](reg)
 	errs[2] = hashed[Flight](reg)
 	errs[3] = hashed[Fighter](reg)
 	w.players, errs[4] = registry.RegisterClass[Player](reg)
 	w.arrows, errs[5] = registry.RegisterClass[Arrow](reg)
-	w.places, errs[6] = registry.NewCells[Position](reg)
-	w.people, errs[7] = registry.NewCells[Fighter](reg)
-	w.flying, errs[8] = views.NewQuery[flying](reg)
-	w.bodies, errs[9] = views.NewQuery[bodies](reg)
-	return w, errors.Join(errs[:]...)
+	w.sparks, errs[6] = registry.RegisterClass[Spark](reg, registry.Cosmetic())
+	w.places, errs[7] = registry.NewCells[Position](reg)
+	w.people, errs[8] = registry.NewCells[Fighter](reg)
+	w.flights, errs[9] = registry.NewCells[Flight](reg)
+	w.speeds, errs[10] = registry.NewCells[Velocity](reg)
+	w.flying, errs[11] = views.NewQuery[flying](reg)
+	w.glowing, errs[12] = views.NewQuery[glowing](reg)
+	w.bodies, errs[13] = views.NewQuery[bodies](reg)
+	return w, errors.Join(append(errs[:], w.definePrefabs(reg))...)
 }
 
 func hashed[C any](reg *registry.Registry) error {
@@ -134,8 +159,9 @@ func (w *world) play(engine *logic.Engine) error {
 	w.engine = engine
 	_, err1 := engine.AddSystem(logic.Physics, "fly", w.fly)
 	_, err2 := engine.AddSystem(logic.PostPhysics, "hit", w.hit)
-	_, err3 := engine.AddSystem(logic.Late, "look", w.look)
-	return errors.Join(err1, err2, err3, w.tally.observe(w.reg))
+	_, err3 := engine.AddSystem(logic.PostPhysics, "fade", w.fade)
+	_, err4 := engine.AddSystem(logic.Late, "look", w.look)
+	return errors.Join(err1, err2, err3, err4, w.tally.observe(w.reg))
 }
 
 // somewhere is a place on the field to appear at.
@@ -162,8 +188,14 @@ func (w *world) spawnArrow(win *registry.Window, shooter handles.Local, dx, dy f
 		return err
 	}
 	far := math.Hypot(dx, dy) // may be so small that its inverse is infinite
-	_, err = w.arrows.Spawn(win, Arrow{at, Velocity{float32(dx / far * arrowSpeed), float32(dy / far * arrowSpeed)}, Flight{shooter, arrowLife}})
-	return err
+	arrow, err := w.prefabs.Spawn(win, prefabArrow)
+	if err != nil {
+		return err
+	}
+	w.places.Set(win, arrow, at)
+	w.speeds.Set(win, arrow, Velocity{float32(dx / far * arrowSpeed), float32(dy / far * arrowSpeed)})
+	w.flights.Set(win, arrow, Flight{shooter, arrowLife})
+	return w.readySparks(win)
 }
 
 // steer moves a player in the next window. Any goroutine.
@@ -219,9 +251,35 @@ func (w *world) hit(f *logic.Frame) {
 			for _, t := range w.targets {
 				if t.id != shooter && touches(t.at, from, to) {
 					w.tally.check(f.Destroy(run.ID[i]))
+					w.spark(f, t.at)
 					w.wound(f, t.id, shooter)
 					break
 				}
+			}
+		}
+	}
+}
+
+// spark lets a spark fly, if there is one left.
+func (w *world) spark(f *logic.Frame, at Position) {
+	spark, err := w.prefabs.SpawnNow(f.Frame, prefabSpark)
+	switch {
+	case err == nil:
+		w.places.Set(f, spark, at)
+		w.tally.spark()
+	case !errors.Is(err, pool.ErrExhausted):
+		w.tally.check(err)
+	}
+}
+
+// fade lets sparks go out.
+func (w *world) fade(f *logic.Frame) {
+	dt := float32(f.Delta)
+	for run := range w.glowing.Runs(f) {
+		for i := range run.Glow {
+			if run.Glow[i].Left -= dt; run.Glow[i].Left <= 0 {
+				w.tally.check(f.Destroy(run.ID[i]))
+				w.tally.fade()
 			}
 		}
 	}

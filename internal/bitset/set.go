@@ -146,6 +146,18 @@ func (s *Set) Next(from uint32) (uint32, bool) {
 	return 0, false
 }
 
+// TryNext is Next as long as there is a member in the same word of 64, else it answers false. See TryAdd.
+//
+// Concurrency: the set's owner; never waits. Allocates: no.
+func (s *Set) TryNext(from uint32) (uint32, bool) {
+	leaf := s.levels[0]
+	if int(from>>6) >= len(leaf) {
+		return 0, false
+	}
+	rest := leaf[from>>6] >> (from & 63)
+	return from + uint32(bits.TrailingZeros64(rest)), rest != 0
+}
+
 // Clear empties the set and keeps its memory.
 //
 // Concurrency: the set's owner; never waits. Allocates: no.

@@ -1,3 +1,0 @@
-package registry
-import "os"
-var dbg = os.Getenv("SEED") != ""
