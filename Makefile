@@ -18,9 +18,13 @@ export GOFLAGS := $(strip $(GOFLAGS) -buildvcs=false)
 GOTEST := go test -count=1 -timeout=5m
 
 # What is not of the library's module: packages that bring a dependency of their own. ./... does not reach them.
-NESTED := snapshot/zstd
+NESTED := snapshot/zstd bench
 
-# $(call each,command) runs a command in each of them.
+# Of those, what others run in their programs, and so under the race detector and with debug checks.
+NESTED_LIBRARIES := snapshot/zstd
+
+# $(call each,command) runs a command in each of them, $(call each_library,command) in the libraries.
+each_library = for dir in $(NESTED_LIBRARIES); do (cd $$dir && $(1)) || exit 1; done
 each = for dir in $(NESTED); do (cd $$dir && $(1)) || exit 1; done
 
 # $(call stage,name,command) runs a command and says how long it took. A stage that fails ends everything.
@@ -29,10 +33,10 @@ stage = @echo "== $(1)"; start=$$(date +%s); \
 	else echo "== $(1): FAILED after $$(($$(date +%s) - start)) s" >&2; exit 1; fi
 
 .NOTPARALLEL:
-.PHONY: help run test tools fmt vet lint unit race debug simd fuzz-short bench fuzz soak cover clean
+.PHONY: help run test tools fmt vet lint unit race debug simd fuzz-short bench bench-compare fuzz soak cover clean
 
 help: ## lists the targets
-	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
 
 # Built first and put in the place of the recipe's shell, so that Ctrl-C and SIGTERM reach the
 # server itself and it can end cleanly: under "go run" a killed make leaves it behind.
@@ -64,10 +68,10 @@ unit:
 	$(call stage,unit: tests and import rules,$(GOTEST) ./... && ($(call each,$(GOTEST) ./...)))
 
 race:
-	$(call stage,race: tests with the race detector,$(GOTEST) -race ./... && ($(call each,$(GOTEST) -race ./...)))
+	$(call stage,race: tests with the race detector,$(GOTEST) -race ./... && ($(call each_library,$(GOTEST) -race ./...)))
 
 debug:
-	$(call stage,debug: tests of the ecsdebug build,$(GOTEST) -short -tags ecsdebug ./... && ($(call each,$(GOTEST) -short -tags ecsdebug ./...)))
+	$(call stage,debug: tests of the ecsdebug build,$(GOTEST) -short -tags ecsdebug ./... && ($(call each_library,$(GOTEST) -short -tags ecsdebug ./...)))
 
 # The vector bodies exist on amd64 only. The experiment is part of every build's key, so the first run also
 # builds the standard library once more.
@@ -79,6 +83,11 @@ fuzz-short:
 
 bench: ## runs benchmarks: PKG, BENCH, COUNT
 	go test -run='^$$' -bench='$(BENCH)' -count=$(COUNT) -timeout=60m $(PKG)
+
+# The vector kernels have a target of their own, so they are built in where there are any. Only a run of everything
+# is written into docs: with ARGS="-run 'query|create' -size 262144" the table is printed, and that is all.
+bench-compare: ## measures beside other libraries, into docs/PERFORMANCE.md; with ARGS, prints only
+	cd bench && if [ "$$(go env GOARCH)" = amd64 ]; then export GOEXPERIMENT=simd; fi && go run . $(or $(ARGS),-write)
 
 fuzz: ## fuzzes each target for FUZZTIME: PKG, FUZZTIME
 	scripts/fuzz $(FUZZTIME) $(PKG)

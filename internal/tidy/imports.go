@@ -15,6 +15,7 @@ func layerOf(dir string) (unit string, layer int, known bool) {
 		"internal/check":  0,
 		"internal/bitset": 0,
 		"internal/caller": 0,
+		"internal/fault":  0,
 		"internal/tidy":   0,
 		"handles":         1,
 		"archetype":       2,
@@ -27,6 +28,7 @@ func layerOf(dir string) (unit string, layer int, known bool) {
 		"declare":         6,
 		"inspect":         6,
 		"stress":          6,
+		"bench":           topLayer,
 	}
 	for unit := dir; unit != "."; unit = parent(unit) {
 		if layer, known := table[unit]; known {
@@ -93,7 +95,10 @@ func foreignModules(m *Module, report report) {
 	library := []string{"go.uber.org/atomic", "github.com/puzpuzpuz/xsync/v3", "github.com/zeebo/xxh3"}
 	tests := []string{"github.com/stretchr/testify", "pgregory.net/rapid", "github.com/anishathalye/porcupine", "go.uber.org/goleak"}
 	commands := []string{"github.com/alecthomas/kong"}
-	nested := map[string][]string{"snapshot/zstd": {"github.com/klauspost/compress"}}
+	nested := map[string][]string{
+		"snapshot/zstd": {"github.com/klauspost/compress"},
+		"bench":         {"github.com/mlange-42/ark", "gonum.org/v1/plot"},
+	}
 	for _, p := range m.Packages {
 		for _, f := range p.Files {
 			allowed, kind := slices.Clone(library), "the library"

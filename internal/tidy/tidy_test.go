@@ -159,6 +159,11 @@ func TestEachRuleCanFail(t *testing.T) {
 				"cmd/airlock/a.go:2: imports m/snapshot/zstd/x, which is a module of its own (modules)"}},
 		{"a nested module upwards", map[string]string{"snapshot/zstd/go.mod": "module m/snapshot/zstd", "snapshot/zstd/a.go": `import _ "m/logic"`},
 			[]string{"snapshot/zstd/a.go:2: snapshot of layer 4 imports logic of layer 5 (layers)"}},
+		{"benchmarks beside other libraries", map[string]string{"bench/go.mod": "module m/bench",
+			"bench/work/a.go":   `import (_ "m/logic"; _ "m/bench/contest"; _ "github.com/mlange-42/ark/ecs"; _ "gonum.org/v1/plot/vg")`,
+			"bench/report/a.go": "// F is documented.\nfunc F() {}", "logic/a.go": `import _ "m/bench/contest"`},
+			[]string{"logic/a.go:2: logic of layer 5 imports bench/contest of layer 7 (layers)",
+				"logic/a.go:2: imports m/bench/contest, which is a module of its own (modules)"}},
 		{"a nested module does not say", map[string]string{"snapshot/zstd/go.mod": "module m/snapshot/zstd", "snapshot/zstd/a.go": "func F() {}"},
 			[]string{"snapshot/zstd/a.go:2: F has no doc comment (documented)", "snapshot/zstd/a.go:2: F does not say who may call it (Concurrency: …) (concurrency)"}},
 
