@@ -1,7 +1,9 @@
 package handles_test
 
 import (
+	"maps"
 	"math"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -23,6 +25,213 @@ func FuzzHandlesNeverAlias(f *testing.F) {
 		}
 		w.check()
 	})
+}
+
+// FuzzHandles takes every two bytes as a step on the three spaces, with 3 bits of generation and few indices, beside
+// the models of the spaces: every handle is the one that the model foretells, every answer the model's, and so is what
+// there is to see of all names ever given out.
+func FuzzHandles(f *testing.F) {
+	f.Add([]byte{})
+	for _, mult := range []byte{1, 7, 29, 101} {
+		var walk []byte
+		x := mult
+		for range 200 {
+			x = x*5 + mult
+			walk = append(walk, x^x>>3)
+		}
+		f.Add(walk)
+	}
+	var lives []byte // one index of each space through all its generations
+	for range 9 {
+		lives = append(lives, 0, 0, 2, 0, 3, 0, 5, 0, 16, 0, 17, 0, 20, 0, 21, 0, 23, 0)
+	}
+	f.Add(lives)
+	f.Fuzz(func(t *testing.T, steps []byte) {
+		w := newModelWorld(t)
+		for i := 0; i+1 < len(steps) && i < 1024; i += 2 {
+			w.step(steps[i], int(steps[i+1]))
+			if i%128 == 0 {
+				w.agree()
+			}
+		}
+		w.agree()
+	})
+}
+
+// modelWorld is the three spaces and what they should be.
+type modelWorld struct {
+	t      require.TestingT
+	locals *handles.Locals
+	local  *localModel
+	global *globalModel
+	record *handles.Globals
+	nets   *handles.Nets
+	net    *netModel
+	frame  uint64
+}
+
+func newModelWorld(t require.TestingT) *modelWorld {
+	const limit, width, last = 6, 3, 7
+	return &modelWorld{
+		t: t, frame: 1,
+		locals: handles.NewLocals(handles.LocalsConfig{Limit: limit, GenerationBits: width}),
+		local:  newLocalModel(limit, last),
+		record: handles.NewGlobals(limit, width),
+		global: &globalModel{limit: limit, last: last, generation: map[uint32]uint32{}, issued: map[uint32]bool{},
+			free: map[uint32]bool{}, taken: map[uint32]bool{}, touched: map[uint32]bool{}, retired: map[uint32]bool{}},
+		nets: handles.NewNets(here, handles.NetsConfig{Limit: limit, GenerationBits: width}),
+		net:  &netModel{limit: limit, last: last, fresh: 1, own: map[handles.Net]*netName{}, foreign: map[uint32]foreignName{}},
+	}
+}
+
+// pickLocal is a name that was given out, or a forged one.
+func (w *modelWorld) pickLocal(pick int) handles.Local {
+	if n := len(w.local.order); n > 0 && pick < 224 {
+		return w.local.order[n-1-pick%min(n, 12)]
+	}
+	return handles.NewLocal(uint32(pick%9), uint32(pick/9%9))
+}
+
+func (w *modelWorld) pickNet(pick int) handles.Net {
+	if n := len(w.net.order); n > 0 && pick < 160 {
+		return w.net.order[n-1-pick%min(n, 12)]
+	}
+	return handles.NewNet(uint8(here-1+pick%3), uint32(pick/3%6), uint32(pick/18%9))
+}
+
+// claimed compares a claim with what the model foretold.
+func (w *modelWorld) claimed(want handles.Local, wantOK bool, h handles.Local, ok bool) {
+	require.Equal(w.t, wantOK, ok)
+	require.Equal(w.t, want, h)
+}
+
+// step does what one byte says to what another picks.
+func (w *modelWorld) step(what byte, pick int) {
+	switch what % 32 {
+	case 0, 1:
+		want, wantOK := w.local.claim(handles.Alive, uint32(pick))
+		h, ok := w.locals.Issue(uint32(pick))
+		w.claimed(want, wantOK, h, ok)
+	case 2:
+		h := w.pickLocal(pick)
+		want, wantOK := w.local.kill(h)
+		old, ok := w.locals.Kill(h)
+		require.Equal(w.t, wantOK, ok, "%v", h)
+		require.Equal(w.t, want, old)
+	case 3:
+		h := w.pickLocal(pick)
+		if n := w.local.names[h]; n != nil && !n.freed && n.state == handles.Dying {
+			w.local.release(h, w.frame)
+			w.locals.Free(h, w.frame)
+		}
+	case 4:
+		want, wantOK := w.local.claim(handles.Reserved, handles.NoPlace)
+		h, ok := w.locals.Reserve()
+		w.claimed(want, wantOK, h, ok)
+	case 5:
+		require.Equal(w.t, w.local.confirm(w.frame), w.locals.ConfirmThrough(w.frame))
+	case 6:
+		w.frame++
+		w.locals.Publish()
+	case 7:
+		require.Equal(w.t, w.local.confirm(w.frame-1), w.locals.ConfirmThrough(w.frame-1))
+	case 8:
+		h := w.pickLocal(pick)
+		require.Equal(w.t, w.local.unissue(h), w.locals.Unissue(h))
+	case 9:
+		h := w.pickLocal(pick)
+		require.Equal(w.t, w.local.change(h, handles.Reserved, handles.Alive, 3), w.locals.Spawned(h, 3))
+	case 10:
+		h := w.pickLocal(pick)
+		require.Equal(w.t, w.local.change(h, handles.Alive, handles.Reserved, handles.NoPlace), w.locals.Unspawned(h))
+	case 11:
+		h := w.pickLocal(pick)
+		if n := w.local.names[h]; n == nil || !n.freed {
+			require.Equal(w.t, w.local.change(h, handles.Dying, handles.Alive, 4), w.locals.Revive(h, 4))
+		}
+	case 12:
+		h := w.pickLocal(pick)
+		require.Equal(w.t, w.local.change(h, handles.Alive, handles.Alive, 5), w.locals.Move(h, 5))
+	case 13:
+		h := handles.NewLocal(uint32(pick%8), uint32(pick/8%10))
+		state := handles.Alive
+		if pick >= 128 {
+			state = handles.Reserved
+		}
+		require.Equal(w.t, w.local.claimName(h, state, 6), w.locals.Claim(h, state, 6), "%v", h)
+	case 14, 15, 16:
+		prefer := uint32(pick % 9)
+		require.Equal(w.t, w.global.issue(prefer), w.record.Issue(prefer))
+	case 17, 18:
+		if i, ok := w.pickRecord(pick); ok {
+			w.record.Free(i)
+			w.global.end(i, false)
+		}
+	case 19:
+		if i, ok := w.pickRecord(pick); ok {
+			w.record.Unissue(i)
+			w.global.end(i, true)
+		}
+	case 20, 22:
+		want, wantOK := w.net.issue(uint32(pick + 1))
+		h, ok := w.nets.Issue(uint32(pick + 1))
+		require.Equal(w.t, wantOK, ok)
+		require.Equal(w.t, want, h)
+	case 21, 24:
+		h := w.pickNet(pick)
+		if _, status := w.net.lookUp(h); status == handles.Live { // a debug build refuses to end what is not live
+			if f := w.net.foreign[h.Wire()]; h.Owner() != here {
+				w.net.foreign[h.Wire()] = foreignName{seen: f.seen}
+			}
+			w.net.end(h, false, w.frame)
+			w.nets.Free(h, w.frame)
+		}
+	case 23:
+		through := func(p pendingNet) bool { return p.frame <= w.frame }
+		require.Equal(w.t, w.net.confirm(through), w.nets.ConfirmThrough(w.frame))
+	case 25:
+		h := w.pickNet(pick)
+		if _, status := w.net.lookUp(h); status == handles.Live && h.Owner() == here {
+			w.net.end(h, true, w.frame)
+			w.nets.Unissue(h)
+		}
+	case 26, 27:
+		h := w.pickNet(pick)
+		require.Equal(w.t, w.net.bind(h, uint32(pick%4)), w.nets.Bind(h, uint32(pick%4)), "%v", h)
+	case 28:
+		h := w.pickNet(pick)
+		f, bound := w.net.foreign[h.Wire()]
+		bound = bound && h.Owner() != here && f.local != 0 && f.seen == h.Generation()
+		require.Equal(w.t, bound, w.nets.Unbind(h), "%v", h)
+		if bound {
+			w.net.foreign[h.Wire()] = foreignName{seen: f.before}
+		}
+	case 29:
+		acked := func(seq, frame uint64) bool { return seq%5 != uint64(pick%5) }
+		want := w.net.confirm(func(p pendingNet) bool { return acked(p.seq, p.frame) })
+		require.Equal(w.t, want, w.nets.ConfirmWhile(acked))
+	default:
+		w.frame++
+	}
+}
+
+func (w *modelWorld) pickRecord(pick int) (uint32, bool) {
+	issued := slices.Sorted(maps.Keys(w.global.issued))
+	if len(issued) == 0 {
+		return 0, false
+	}
+	return issued[pick%len(issued)], true
+}
+
+func (w *modelWorld) agree() {
+	w.local.agree(w.t, w.locals)
+	w.net.agree(w.t, w.nets)
+	require.NoError(w.t, w.record.Verify())
+	g := w.global
+	require.Equal(w.t, handles.SpaceStats{Issued: len(g.issued), Free: len(g.free), Retired: len(g.retired)}, w.record.Stats())
+	for i := range g.limit + 2 {
+		require.Equal(w.t, g.gen(i), w.record.Generation(i))
+	}
 }
 
 type smallWorld struct {

@@ -6,6 +6,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/airlock-ecs/airlock/internal/fault"
 )
 
 const (
@@ -93,12 +95,18 @@ func (d *door) enter(ctx context.Context) (*waiter, error) {
 	if !counted && w.state.CompareAndSwap(waiterSpinning, waiterCancelled) {
 		return nil, ErrQueueFull // somebody else took the last place since we looked
 	}
+	if fault.Enabled {
+		fault.At(fault.Queued)
+	}
 	err := d.await(ctx, w)
 	if counted {
 		d.queue.give(gaugeCaller)
 	}
 	if err != nil {
 		return nil, err
+	}
+	if fault.Enabled {
+		fault.At(fault.Granted)
 	}
 	if err := ctx.Err(); err != nil { // cancelled in the instant of the grant: it must not run
 		d.leave(w)
@@ -128,6 +136,9 @@ func (d *door) await(ctx context.Context, w *waiter) error {
 	}
 	if settled || !w.state.CompareAndSwap(waiterSpinning, waiterParked) {
 		return w.answer()
+	}
+	if fault.Enabled {
+		fault.At(fault.Parking)
 	}
 	if ctx.Done() != nil || !d.watched.Load() {
 		return d.park(ctx, w, false)
@@ -182,6 +193,9 @@ func (d *door) park(ctx context.Context, w *waiter, asked bool) error {
 		case <-late:
 			late = nil
 		case <-ctx.Done():
+			if fault.Enabled {
+				fault.At(fault.Cancelling)
+			}
 			if w.state.CompareAndSwap(waiterParked, waiterCancelled) {
 				return ctx.Err()
 			}
@@ -201,8 +215,13 @@ func (d *door) leave(w *waiter) (overran int64) {
 		overran = d.ended(callers)
 		passed = d.pass()
 	}
-	if passed == waiterIdle && d.baton.Swap(batonHome) == batonAwaited {
-		d.back <- struct{}{}
+	if passed == waiterIdle {
+		if fault.Enabled {
+			fault.At(fault.HandingBack)
+		}
+		if d.baton.Swap(batonHome) == batonAwaited {
+			d.back <- struct{}{}
+		}
 	}
 	d.pool.Put(w)
 	return overran
@@ -234,6 +253,9 @@ func (d *door) pass() uint32 {
 		w := d.line[0]
 		d.line[0] = nil
 		d.line = d.line[1:]
+		if fault.Enabled {
+			fault.At(fault.HandingOn)
+		}
 		// All of this before the grant: after it, the window is another's. If the grant fails,
 		// the next round or admit overwrites it.
 		d.budget.served++
@@ -261,6 +283,9 @@ func (d *door) unlinked(w *waiter) {
 // window is back. What is left of the line stays in d.line. It answers whether Logic yielded to
 // a spinning caller. Logic only.
 func (d *door) admit() (yielded bool) {
+	if fault.Enabled {
+		fault.At(fault.Admitting)
+	}
 	d.watch.begin(d.budget.now, callers)
 	d.baton.Store(batonAway)
 	first := d.pass()
@@ -279,6 +304,9 @@ func (d *door) admit() (yielded bool) {
 				return yielded
 			}
 		}
+	}
+	if fault.Enabled {
+		fault.At(fault.Sleeping)
 	}
 	if d.baton.CompareAndSwap(batonAway, batonAwaited) {
 		<-d.back
@@ -318,6 +346,9 @@ func ordered(head *waiter, line []*waiter) []*waiter {
 // queue again. Any goroutine.
 func (d *door) shut() {
 	d.head.Swap(&d.closed)
+	if fault.Enabled {
+		fault.At(fault.Shutting)
+	}
 	d.crowd.each(func(w *waiter) { w.settle(waiterStopped) })
 }
 

@@ -4,6 +4,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/airlock-ecs/airlock/internal/fault"
 	"github.com/airlock-ecs/airlock/registry"
 )
 
@@ -188,6 +189,9 @@ func (e *Engine) accept(l *lane, o op) error {
 	}
 	if !e.queue.take(gaugeOp) {
 		return e.refusal()
+	}
+	if fault.Enabled {
+		fault.At(fault.Accepted)
 	}
 	if !e.lanes.add(l, o) {
 		e.queue.give(gaugeOp)

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/airlock-ecs/airlock/internal/caller"
+	"github.com/airlock-ecs/airlock/internal/fault"
 	"github.com/airlock-ecs/airlock/registry"
 )
 
@@ -182,6 +183,9 @@ func (e *Engine) askStop(cause error) {
 	}
 	e.mu.Unlock()
 	if first {
+		if fault.Enabled {
+			fault.At(fault.Stopping)
+		}
 		e.door.shut()
 	}
 	if idle {
@@ -197,6 +201,9 @@ func (e *Engine) windUp() {
 
 // conclude gives the registry back. Everything is answered by now.
 func (e *Engine) conclude() {
+	if fault.Enabled {
+		fault.At(fault.Concluding)
+	}
 	e.core.Detach()
 	e.rewinder.forget()
 	e.mu.Lock()
@@ -240,6 +247,9 @@ func (e *Engine) pace() bool {
 // finish answers the operations that will not run. When user code exits in the middle, the
 // next inner goroutine goes on.
 func (e *Engine) finish() {
+	if fault.Enabled {
+		fault.At(fault.Finishing)
+	}
 	e.backlog.add(&e.door, &e.lanes)
 	for b := e.backlog.front(); b != nil; b = e.backlog.front() {
 		for b.hasOps(&e.lanes) {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/airlock-ecs/airlock/handles"
+	"github.com/airlock-ecs/airlock/internal/fault"
 	"github.com/airlock-ecs/airlock/registry"
 )
 
@@ -107,10 +108,18 @@ func (e *Engine) enter(ctx context.Context) (*waiter, error) {
 	if err == ErrQueueFull {
 		err = e.refusal()
 	}
+	if fault.Enabled && err == nil {
+		fault.At(fault.Entering)
+	}
 	return w, err
 }
 
-func (e *Engine) leave(w *waiter) { e.overran(e.door.leave(w)) }
+func (e *Engine) leave(w *waiter) {
+	if fault.Enabled {
+		fault.At(fault.Returned)
+	}
+	e.overran(e.door.leave(w))
+}
 
 // overran reports a callback of the calling goroutine that took ran too long, if any; its
 // stack still shows who called.

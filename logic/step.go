@@ -4,6 +4,7 @@ import (
 	"runtime/debug"
 	"slices"
 
+	"github.com/airlock-ecs/airlock/internal/fault"
 	"github.com/airlock-ecs/airlock/registry"
 )
 
@@ -154,6 +155,9 @@ func (s *stepper) step() {
 				s.shell.compacted(s.compactor.err)
 			}
 		case stageClose:
+			if fault.Enabled {
+				fault.At(fault.WindowShuts)
+			}
 			s.core.CloseWindow()
 			s.openFrame()
 		case stageEvents:
@@ -163,6 +167,9 @@ func (s *stepper) step() {
 		case stageLate:
 			s.watched(observers, s.core.Deliver)
 		case stagePublish:
+			if fault.Enabled {
+				fault.At(fault.Publishing)
+			}
 			s.core.Boundary()
 			s.hash()
 			s.core.EndFrame()

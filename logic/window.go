@@ -3,6 +3,7 @@ package logic
 import (
 	"time"
 
+	"github.com/airlock-ecs/airlock/internal/fault"
 	"github.com/airlock-ecs/airlock/registry"
 )
 
@@ -27,6 +28,9 @@ func (e *frameShell) peers() []peerChange { return e.peerTable.take() }
 
 // collect takes over what waits, and opens the budget.
 func (e *frameShell) collect() {
+	if fault.Enabled {
+		fault.At(fault.Collecting)
+	}
 	e.backlog.add(&e.door, &e.lanes)
 	if e.backlog.front() != nil {
 		e.last = e.clock.now()
@@ -94,6 +98,9 @@ func (e *frameShell) run(o op) {
 			e.answer(o, &registry.PanicError{Value: registry.ErrGoexit, Where: queuedOp.String(), Frame: e.core.FrameNumber()})
 		}
 	}()
+	if fault.Enabled {
+		fault.At(fault.Serving)
+	}
 	err := e.core.CallbackRecover(o.fn)
 	returned = true
 	if overran := e.door.ended(queuedOp); overran > 0 {
@@ -113,6 +120,9 @@ func (e *frameShell) endedNow(what activity) {
 }
 
 func (e *frameShell) answer(o op, err error) {
+	if fault.Enabled {
+		fault.At(fault.Answering)
+	}
 	switch {
 	case o.ticket != nil:
 		o.ticket.finish(err)
