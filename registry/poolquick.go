@@ -184,8 +184,7 @@ func (r *Registry) undoLeft(b *Block, dead handles.Local, place, saved uint32) {
 		p.idle--
 	}
 	if seen != nil {
-		seen.place = handles.NoPlace
-		r.placeless++
+		r.forgetDeath(h)
 		b.arch.AddLive(1)
 	} else {
 		r.inactive--

@@ -553,9 +553,8 @@ func (r *Registry) undoHomeSlot(op *undoOp) {
 	if b.idle.Remove(i) {
 		p.idle--
 	}
-	if seen != nil { // others have destroyed it, and the owner knows: a death without a place
-		seen.place = handles.NoPlace
-		r.placeless++
+	if seen != nil { // others have destroyed it, and the owner knows: a death of somebody who never was
+		r.forgetDeath(h)
 	} else {
 		r.inactive--
 		b.arch.AddLive(-1)
@@ -583,6 +582,17 @@ func (r *Registry) undoHomeSlot(op *undoOp) {
 	r.graves[at].how &^= wentHome
 	p.homed--
 	b.count()
+}
+
+// forgetDeath takes an idle entity out of the dead that others have destroyed while the callback ran that fails, and
+// that has not come into being now.
+func (r *Registry) forgetDeath(h handles.Local) {
+	for k := len(r.dying) - 1; k >= 0; k-- {
+		if r.dying[k] == h {
+			r.dying, r.graves = slices.Delete(r.dying, k, k+1), slices.Delete(r.graves, k, k+1)
+			return
+		}
+	}
 }
 
 // seize makes h dead by the owner's hand, and gives its grave if the owner has seen it die before. Others may destroy h
