@@ -373,13 +373,6 @@ func (k *herd) pick(t *rapid.T) handles.Local {
 
 func (k *herd) value(t *rapid.T) int { return rapid.IntRange(0, 5).Draw(t, "value") }
 
-func (k *herd) pen(t *rapid.T) int {
-	if len(k.pens) == 0 {
-		t.Skip("no pool")
-	}
-	return rapid.IntRange(0, len(k.pens)-1).Draw(t, "pool")
-}
-
 // roomLeft is how many more may live.
 func (k *herd) roomLeft() int {
 	n := k.max
