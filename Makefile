@@ -33,7 +33,7 @@ stage = @echo "== $(1)"; start=$$(date +%s); \
 	else echo "== $(1): FAILED after $$(($$(date +%s) - start)) s" >&2; exit 1; fi
 
 .NOTPARALLEL:
-.PHONY: help run test tools fmt vet lint unit race debug simd fuzz-short bench bench-compare fuzz soak cover clean
+.PHONY: help run test tools fmt vet lint unit race debug simd fuzz-short bench bench-compare fuzz faults faults-short soak cover clean
 
 help: ## lists the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
@@ -44,7 +44,7 @@ run: ## runs the arena: a server, 64 bots, and a port to join by hand
 	@mkdir -p bin && go build -o bin/airlock ./cmd/airlock
 	@exec bin/airlock arena $(ARGS)
 
-test: fmt vet lint unit race debug simd fuzz-short ## runs every check: the command CI runs
+test: fmt vet lint unit race debug faults-short simd fuzz-short ## runs every check: the command CI runs
 
 tools: bin/staticcheck bin/stress bin/benchstat ## builds staticcheck, stress and benchstat into bin
 
@@ -67,6 +67,8 @@ lint: bin/staticcheck
 unit:
 	$(call stage,unit: tests and import rules,$(GOTEST) ./... && ($(call each,$(GOTEST) ./...)))
 
+# Under the race detector a step of a model takes ten times as long: a third of the walks, unless RAPID_CHECKS says otherwise.
+race: export RAPID_CHECKS := $(or $(RAPID_CHECKS),30)
 race:
 	$(call stage,race: tests with the race detector,$(GOTEST) -race ./... && ($(call each_library,$(GOTEST) -race ./...)))
 
@@ -78,8 +80,12 @@ debug:
 simd:
 	$(call stage,simd: vet and tests of views/wide with GOEXPERIMENT=simd,if [ "$$(go env GOARCH)" = amd64 ]; then export GOEXPERIMENT=simd && go vet ./views/wide && $(GOTEST) ./views/wide; else echo "skipped: there are no vector bodies for $$(go env GOARCH)"; fi)
 
+# Functions that hang on the points of package fault, see there. Without the tag there is nothing of them in a build.
+faults-short:
+	$(call stage,faults: stops and cancellations at every point,go vet -tags faults ./internal/fault ./logic && $(GOTEST) -tags faults -run Point ./internal/fault ./logic)
+
 fuzz-short:
-	$(call stage,fuzz: each target for 3 s,scripts/fuzz 3s ./...)
+	$(call stage,fuzz: each target for 2 s,scripts/fuzz 2s ./...)
 
 bench: ## runs benchmarks: PKG, BENCH, COUNT
 	go test -run='^$$' -bench='$(BENCH)' -count=$(COUNT) -timeout=60m $(PKG)
@@ -91,6 +97,11 @@ bench-compare: ## measures beside other libraries, into docs/PERFORMANCE.md; wit
 
 fuzz: ## fuzzes each target for FUZZTIME: PKG, FUZZTIME
 	scripts/fuzz $(FUZZTIME) $(PKG)
+
+FAULTS := Point|AmidAnUndo|EndsInEveryWay|RandomEndings|NeverReturns|ContextThatEnds|Vanish|SlowLogic|FullIsFull|FullPool|Misbehave|Forged
+
+faults: ## injects every fault as often as is promised: 10,000 panics and cancellations, 1,000 stops at each point
+	$(call stage,faults: the long counts,AIRLOCK_FAULTS=1 go test -count=1 -timeout=20m -tags faults -run '$(FAULTS)' ./internal/fault ./logic)
 
 soak: ## repeats all tests under the race detector, checks on, at several GOMAXPROCS: PKG, ROUNDS
 	go test -count=$(ROUNDS) -cpu=1,2,4,8 -race -tags=ecsdebug -timeout=4h $(PKG)
