@@ -33,7 +33,7 @@ stage = @echo "== $(1)"; start=$$(date +%s); \
 	else echo "== $(1): FAILED after $$(($$(date +%s) - start)) s" >&2; exit 1; fi
 
 .NOTPARALLEL:
-.PHONY: help run test tools fmt vet lint unit race debug simd fuzz-short bench bench-compare fuzz faults faults-short soak cover clean
+.PHONY: help run test tools fmt vet lint unit race debug simd fuzz-short bench bench-compare fuzz faults faults-short worlds soak cover clean
 
 help: ## lists the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
@@ -102,6 +102,11 @@ FAULTS := Point|AmidAnUndo|EndsInEveryWay|RandomEndings|NeverReturns|ContextThat
 
 faults: ## injects every fault as often as is promised: 10,000 panics and cancellations, 1,000 stops at each point
 	$(call stage,faults: the long counts,AIRLOCK_FAULTS=1 go test -count=1 -timeout=20m -tags faults -run '$(FAULTS)' ./internal/fault ./logic)
+
+PROGRAMS ?= 2000
+
+worlds: ## runs PROGRAMS random declared worlds with both backends and 1, 2 and 4 workers, 256 steps each
+	DECLARE_PROGRAMS=$(PROGRAMS) go test -count=1 -timeout=60m -run TestRandomProgramsAgree -v ./declare
 
 soak: ## repeats all tests under the race detector, checks on, at several GOMAXPROCS: PKG, ROUNDS
 	go test -count=$(ROUNDS) -cpu=1,2,4,8 -race -tags=ecsdebug -timeout=4h $(PKG)
