@@ -3,6 +3,7 @@ package pool_test
 import (
 	"errors"
 	"fmt"
+	"math/bits"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -10,7 +11,6 @@ import (
 	"github.com/airlock-ecs/airlock/handles"
 	"github.com/airlock-ecs/airlock/pool"
 	"github.com/airlock-ecs/airlock/registry"
-	"github.com/airlock-ecs/airlock/views"
 )
 
 type (
@@ -97,22 +97,23 @@ func entitiesAtTheEdgesOfWords(t *testing.T) {
 
 func edgesOfWords(t *testing.T, n int, c registry.Config) {
 	r, shots, _ := caseWorld(t, c)
-	query, err := views.NewQuery[struct{ At []caseAt }](r)
-	require.NoError(t, err)
 	events := 0
 	for _, kind := range []registry.EventKind{registry.Spawned, registry.Destroyed} {
 		_, err := r.Observe(kind, func(_ *registry.Frame, list []registry.Event) { events += len(list) })
 		require.NoError(t, err)
 	}
-	seen := func(w *registry.Window) (runs int) {
-		for m := range query.Runs(w) {
-			runs += len(m.At)
-		}
-		require.Equal(t, runs, query.Count(w))
-		return runs
+	seen := func(w *registry.Window) (n int) { // what loops go by
+		require.NoError(t, registry.EachChunk(w, func(l *registry.Look) bool {
+			for word := range l.Chunk.Slots() / 64 {
+				n += bits.OnesCount64(l.Active(word))
+			}
+			return true
+		}))
+		return n
 	}
 
 	var p *pool.Entities[caseShot]
+	var err error
 	inWindow(t, r, func(w *registry.Window) {
 		p, err = pool.NewEntities(w, shots, n)
 		require.NoError(t, err)
