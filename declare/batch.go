@@ -105,7 +105,7 @@ func (b *batch) spawn(f *registry.Frame, p *places, s *System) {
 // run runs an update or a despawn.
 func (b *batch) run(f *registry.Frame, p *places, s *System, l *lanes, step uint64) {
 	block := p.blocks[s.On]
-	inUse := block.Counts().InUse
+	inUse := block.InUse()
 	if inUse == 0 {
 		return
 	}

@@ -345,7 +345,7 @@ func (w *World) note(p *places) {
 func (p *places) activeIn(g *Group, group int) int {
 	b := p.blocks[group]
 	if g.Pool {
-		return b.Counts().InUse
+		return b.InUse()
 	}
 	return int(b.Chunks()[0].Active()[0] & 1)
 }
