@@ -63,8 +63,8 @@ lint: bin/staticcheck
 unit:
 	$(call stage,unit: tests and import rules,$(GOTEST) ./... && ($(call each,$(GOTEST) ./...)))
 
-# Under the race detector a step of a model takes ten times as long: a third of the walks, unless RAPID_CHECKS says otherwise.
-race: export RAPID_CHECKS := $(or $(RAPID_CHECKS),30)
+# Under the race detector a step of a model takes ten times as long: a fifth of the walks, unless RAPID_CHECKS says otherwise.
+race: export RAPID_CHECKS := $(or $(RAPID_CHECKS),20)
 race:
 	$(call stage,race: tests with the race detector,$(GOTEST) -race ./... && ($(call each,$(GOTEST) -race ./...)))
 
