@@ -1,16 +1,22 @@
 package handles
 
+import "sync/atomic"
+
 // Names of places that are never given up, those of a pool's slots: consecutive indices, each of which
 // goes from one generation to the next without ever waiting in a list.
 
 // IssueRun claims n consecutive indices that were never used, for entities at consecutive places from place
-// on, and gives the first. False if there are no more so many in a row, and nothing has changed, but that
+// on, with one generation, and gives the first. Those of a run that was taken back come first, so that who fails again and
+// again does not use the space up. False if there are no more so many in a row, and nothing has changed, but that
 // some indices in the way may be burned: others have reserved among them meanwhile.
 //
 // Concurrency: the owner only; never waits. Allocates: pages of words.
 func (l *Locals) IssueRun(n int, place uint32) (first Local, ok bool) {
 	if n < 1 || l.overdue() {
 		return 0, false
+	}
+	if first, ok := l.issueBurned(n, place); ok {
+		return first, true
 	}
 	from := max(l.fresh, l.freshHint.Load(), l.byName.highest+1)
 	for from+uint64(n)-1 <= l.limit {
@@ -33,6 +39,38 @@ func (l *Locals) IssueRun(n int, place uint32) (first Local, ok bool) {
 		l.fresh = from
 	}
 	return 0, false
+}
+
+// issueBurned claims the n indices that were taken back last, if that was in descending order and their generations are equal.
+func (l *Locals) issueBurned(n int, place uint32) (Local, bool) {
+	top := l.burned.len()
+	if top < n {
+		return 0, false
+	}
+	first := Local(l.burned.at(top - 1))
+	name := func(i int) Local { return NewLocal(first.Index()+uint32(i), first.Generation()) }
+	for i := range n {
+		if Local(l.burned.at(top-1-i)) != name(i) || l.outdated(entry(name(i))) {
+			return 0, false
+		}
+	}
+	for i := range n {
+		got, ok := l.takeBack(&l.burned, Alive, place+uint32(i))
+		if ok {
+			l.counts.claimedUnused++
+		}
+		if got == name(i) {
+			continue
+		}
+		if ok { // others have reserved among them meanwhile
+			l.Unissue(got)
+		}
+		for i--; i >= 0; i-- {
+			l.Unissue(name(i))
+		}
+		return 0, false
+	}
+	return first, true
 }
 
 // skipTo burns the indices between the cursor and another that nobody has claimed: those before a name that
@@ -66,23 +104,31 @@ func (l *Locals) Renew(h Local, after uint32, place uint32) (Local, bool) {
 	return NewLocal(h.Index(), g+1), true
 }
 
-// Succeed is Kill and Renew at once: from its return h is dead, and its index has the next name, at the same place. False if
-// h is not alive, or its last, and nothing has changed then.
+// WordsFrom are the words of an index and of those after it, as many as lie together, for the owner of a run: Succeed takes
+// one. They never move.
+//
+// Concurrency: any goroutine; never waits. Allocates: a page of words, if there is none.
+func (l *Locals) WordsFrom(index uint32) []atomic.Uint64 {
+	l.words.Ensure(index)
+	return l.words.pages[index>>pageBits].Load()[index%pageSize:]
+}
+
+// Succeed is Kill and Renew at once, for h at a place, whose word is given: from its return h is dead, and its index has the
+// name of a later generation, which is not beyond LastGeneration, at the same place. False, and nothing has changed, if h is
+// not alive and there. The caller tells Succeeded, once for many.
 //
 // Concurrency: the owner only, beside others that Kill; never waits. Allocates: no.
-func (l *Locals) Succeed(h Local, after uint32) (Local, bool) {
-	g := max(h.Generation(), after)
-	word := l.words.At(h.Index())
-	if word == nil || g >= l.generation.last {
-		return 0, false
-	}
-	old := word.Load()
-	if old>>placeBits != life(h.Generation(), Alive) || !word.CompareAndSwap(old, uint64(MakeWord(g+1, Alive, Word(old).Place()))) {
-		return 0, false // others do not move it, so that they have killed it
-	}
-	l.counts.claimedUnused++
-	l.counts.ended++
-	return NewLocal(h.Index(), g+1), true
+func Succeed(word *atomic.Uint64, h Local, generation uint32, place uint32) bool {
+	old := uint64(MakeWord(h.Generation(), Alive, place))
+	return word.CompareAndSwap(old, old+uint64(generation-h.Generation())<<32)
+}
+
+// Succeeded notes that names were succeeded by others.
+//
+// Concurrency: the owner only; never waits. Allocates: no.
+func (l *Locals) Succeeded(names int) {
+	l.counts.claimedUnused += names
+	l.counts.ended += names
 }
 
 // Unrenew takes Renew back: h, which is the current name of its index and dying, is as if it had never been,

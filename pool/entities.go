@@ -82,11 +82,7 @@ func EntitiesOf[E any](a registry.Access, c *registry.Class[E]) []*Entities[E] {
 // Panics: registry.ErrExpired.
 // Concurrency: window holder. Allocates: no, but for the growth of logs.
 func (p *Entities[E]) Spawn(w *registry.Window, e E) (handles.Local, bool) {
-	h, err := registry.SpawnIn(w, p.c, p.b, &e)
-	if err != nil {
-		return p.told(h, err)
-	}
-	return h, true
+	return registry.TrySpawnIn(w, p.c, p.b, &e)
 }
 
 // SpawnNow is Spawn from a system: the entity is there at once, for what runs after this in the frame. A loop that is open
@@ -94,17 +90,16 @@ func (p *Entities[E]) Spawn(w *registry.Window, e E) (handles.Local, bool) {
 //
 // Panics: registry.ErrExpired; registry.ErrParallel for the frame of a part of a parallel loop.
 // Concurrency: Logic, inside a frame. Allocates: no, but for the growth of logs.
-func (p *Entities[E]) SpawnNow(f *registry.Frame, e E) (handles.Local, bool) { return p.spawn(f, &e) }
+func (p *Entities[E]) SpawnNow(f *registry.Frame, e E) (handles.Local, bool) {
+	return registry.TrySpawnIn(f, p.c, p.b, &e)
+}
 
 // SpawnInitial is Spawn with the components that the idle slot has.
 //
 // Panics: as Spawn, or as SpawnNow.
 // Concurrency: as Spawn, or as SpawnNow. Allocates: no, but for the growth of logs.
-func (p *Entities[E]) SpawnInitial(a registry.Access) (handles.Local, bool) { return p.spawn(a, nil) }
-
-func (p *Entities[E]) spawn(a registry.Access, e *E) (handles.Local, bool) {
-	h, err := registry.SpawnIn(a, p.c, p.b, e)
-	return p.told(h, err)
+func (p *Entities[E]) SpawnInitial(a registry.Access) (handles.Local, bool) {
+	return registry.TrySpawnIn(a, p.c, p.b, nil)
 }
 
 // told makes two answers of an error.
@@ -199,10 +194,11 @@ func (p *Entities[E]) Len() int { return p.b.Len() }
 // Concurrency: any goroutine. Allocates: no.
 func (p *Entities[E]) Block() *registry.Block { return p.b }
 
-// Stats counts the slots. Built is their number, for all have an entity from the start; Leaked and Grown are 0, Max is Cap.
-// A slot that is retired counts nowhere.
+// Stats counts the slots, as they were when the last callback or system ended, and for who is inside one, as they are now.
+// Built is their number, for all have an entity from the start; Leaked and Grown are 0, Max is Cap. A slot whose entity has
+// died in another way than by Despawn is in use until the next frame begins; one that is retired counts nowhere.
 //
-// Concurrency: any goroutine; never waits. Allocates: no.
+// Concurrency: any goroutine; never waits. Allocates: no, but inside a callback that has changed the pool.
 func (p *Entities[E]) Stats() Stats { return blockStats(p.b) }
 
 // blockStats are the counters of a block.

@@ -11,9 +11,11 @@ import (
 func (r *Registry) callback(fn func(*Window) error) (err error) {
 	w := r.newWindow()
 	r.beginCallback()
+	r.openShort(&w.token)
 	ok := false
 	defer func() {
 		w.closed.Store(true)
+		r.closeShort()
 		r.endCallback(ok)
 	}()
 	caller.Within(r.id, func() { err = fn(w) })
@@ -121,6 +123,7 @@ func Iterate(a Access) *archetype.Store {
 			r.drainOutside()
 		}
 		r.iterating++
+		r.closeShort()
 	}
 	return r.store
 }
@@ -136,5 +139,6 @@ func Finish(a Access) {
 	r.iterating--
 	if r.iterating == 0 {
 		r.showBorn()
+		r.openShort(a.tokenOf())
 	}
 }

@@ -227,9 +227,13 @@ func (c *Core) System(name string, fn func()) {
 	r := c.r
 	r.setCause(name)
 	r.inFrame = true
+	if r.current != nil {
+		r.openShort(&r.current.token)
+	}
 	defer func() {
 		r.setCause("")
 		r.inFrame = false
+		r.closeShort()
 		r.showCounts()
 	}()
 	caller.Within(r.id, fn)

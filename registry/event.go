@@ -163,7 +163,11 @@ func (r *Registry) deliver() {
 	f := r.currentFrame()
 	d := &r.delivering
 	r.inFrame = true
-	defer func() { r.inFrame = false }() // also when an observer exits
+	r.openShort(&f.token)
+	defer func() { // also when an observer exits
+		r.inFrame = false
+		r.closeShort()
+	}()
 	for {
 		if !d.open {
 			if !r.openBatch() {

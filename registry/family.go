@@ -90,6 +90,7 @@ func (r *Registry) descends(i, ancestor uint32) bool {
 }
 
 func (r *Registry) growFamily(index uint32) {
+	r.shortOut = nil
 	for !r.hasKin(index) {
 		r.family = append(r.family, make([]kin, max(len(r.family), 64))...)
 	}

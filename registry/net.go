@@ -34,7 +34,7 @@ func (w *Window) AssignNet(h handles.Local) (handles.Net, error) {
 		r.rec.add(op{kind: opAssign, h: h, other: uint64(n)})
 	}
 	r.netOf.Ensure(h.Index()).Store(uint64(n))
-	r.netsUsed = true
+	r.netsUsed, r.shortOut = true, nil
 	r.log(undoOp{kind: undoNet, h: h, at: uint64(n)})
 	return n, nil
 }
@@ -70,7 +70,7 @@ func (w *Window) BindNet(h handles.Local, n handles.Net) error {
 		return fmt.Errorf("bind %v: %w", n, ErrStale)
 	}
 	r.netOf.Ensure(h.Index()).Store(uint64(n))
-	r.netsUsed = true
+	r.netsUsed, r.shortOut = true, nil
 	r.log(undoOp{kind: undoNet, h: h, at: uint64(n)})
 	if r.rec != nil {
 		r.rec.add(op{kind: opBind, h: h, other: uint64(n)})

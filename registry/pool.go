@@ -22,7 +22,9 @@ var ErrIdle = errors.New("registry: idle slot of a pool")
 // dies, in whatever way, leaves the slot to a new entity, which is idle: it has the next generation of the same
 // local index, so that the dead one's handle names nobody ever again.
 //
-// A slot whose index has no further generation is retired with it.
+// A slot whose index has no further generation is retired with it. So is one whose further generations were all seen by
+// callbacks that failed: what they have seen is nobody's name ever again, and ErrInvalidHandle until the slot has gone on to
+// later ones.
 //
 // With a temporal ring, what a callback from outside spawns gets a name of the outer space (see spaces.go), for
 // as long as it lives; the slot's own name sleeps meanwhile. So rewinding the slot's own generations, which the
@@ -35,23 +37,31 @@ type Block struct {
 	// Owner only: what the short way needs lies together, see poolquick.go.
 	arch       *archetype.Archetype // nil while its making is taken back
 	only       *archetype.Chunk     // the chunk, if there is one only
+	chunks     []chunkOf            // else: of every 64 slots
 	base       uint32               // cache index of slot 0
 	first      uint32               // local index of slot 0; the others follow
 	n          int
-	rising     bool        // more are in use than most may say
-	dirty      bool        // is in pools.dirty
-	short      bool        // the block is made, and the registry has no temporal ring
-	plain      bool        // all columns are in pairs
-	savedTo    uint32      // positions in saved and savedPairs
-	pairs      [][2]uint64 // initial values of the columns in Columns16
-	savedPairs [][2]uint64 // cells of these that a callback has overwritten: a row for each position
+	lastName   uint32          // the last generation of a name
+	words      []atomic.Uint64 // of the slots' own names, those that lie together with that of the first
+	hushed     bool            // nobody is to be told of spawns and despawns
+	least      int             // idle after a spawn, since the counters were shown; n without one
+	keeping    bool            // a run of despawns goes on whose cells go to savedPairs, and nowhere else
+	dirty      bool            // is in pools.dirty
+	plain      bool            // all columns are in pairs
+	savedTo    uint32          // positions in saved and savedPairs
+	pairs      [][2]uint64     // initial values of the columns in Columns16
+	savedPairs [][2]uint64     // cells of these that a callback has overwritten: a row for each position
+	flats      []flat          // columns of other cells without pointers, see poolflat.go
+	image      []uint64        // initial values of these: a row
+	savedFlat  []uint64        // as savedPairs
+	of         unsafe.Pointer  // the class, once it was asked for the block; nil while its making is taken back
 	idle       idleSet
 
 	class   int
 	name    string
 	fields  []*archetype.Field // of each column of components
-	initial []unsafe.Pointer   // a value for each of them, some of which are in pairs
-	rest    []int              // those which are not
+	initial []unsafe.Pointer   // a value for each of them, those without pointers in pairs and image
+	rest    []int              // those with pointers
 	saved   []cellLog          // of each of these: as savedPairs
 	retired int
 	most    int // in use
@@ -80,7 +90,7 @@ type pools struct {
 
 	left    []handles.Local // who left by the short way since the last boundary
 	leftOf  []leftOf        // and of what
-	leftNow uint32          // causeAt of the last of them; 0 if it is to be noted anew
+	leftNow uint32          // causeAt of the last of them; noCause if it is to be noted anew
 	dirty   []*Block        // whose counters have changed since then
 
 	saving  []*Block                 // those that have kept cells in this callback
@@ -95,38 +105,63 @@ type burnt struct {
 	h     handles.Local
 }
 
-// idleSet is a set of slots that knows below which there is none.
+// idleSet is a set of slots that knows in which word of 64 the lowest is, or a lower one. The short way in and out goes
+// round its Add and Remove: what is counted with them is behind until reconcile.
 type idleSet struct {
 	bitset.Set
-	low uint32
+	low     uint32
+	counted int // Len as of what pools.idle and Registry.inactive say
 }
 
 // Add puts a slot into the set, and says whether it is new there.
 func (s *idleSet) Add(i uint32) bool {
-	if i < s.low {
-		s.low = i
+	if i>>6 < s.low {
+		s.low = i >> 6
 	}
-	return s.Set.Add(i)
+	if !s.Set.Add(i) {
+		return false
+	}
+	s.counted++
+	return true
+}
+
+// Remove takes a slot out of the set, and says whether it was there.
+func (s *idleSet) Remove(i uint32) bool {
+	if !s.Set.Remove(i) {
+		return false
+	}
+	s.counted--
+	return true
 }
 
 // First is the lowest slot; false if there is none.
 func (s *idleSet) First() (uint32, bool) {
-	if i, ok := s.TryNext(s.low); ok {
-		s.low = i
-		return i, true
-	}
-	return s.firstSlow()
-}
-
-func (s *idleSet) firstSlow() (uint32, bool) {
-	i, ok := s.Next(s.low)
+	i, ok := s.Next(s.low << 6)
 	if ok {
-		s.low = i
+		s.low = i >> 6
 	}
 	return i, ok
 }
 
-func (r *Registry) initPools(limit uint32) { r.pools.homes = handles.NewLazyWords(limit) }
+// takeSlow takes the lowest slot out; false if there is none.
+//
+//go:noinline
+func (s *idleSet) takeSlow() (uint32, bool) {
+	i, ok := s.First()
+	return i, ok && s.Set.Remove(i)
+}
+
+// reconcile counts what has gone the short way. Owner only.
+func (b *Block) reconcile() {
+	n := b.idle.Len() - b.idle.counted
+	b.r.pools.idle += n
+	b.r.inactive += n
+	b.idle.counted += n
+}
+
+func (r *Registry) initPools(limit uint32) {
+	r.pools.homes, r.pools.leftNow = handles.NewLazyWords(limit), noCause
+}
 
 // pooled says whether a local index belongs to a pool's slot, or to who is in one. Any goroutine.
 func (r *Registry) pooled(index uint32) bool { return r.pools.homes.Get(index) != 0 }
@@ -159,8 +194,28 @@ func (b *Block) at(i uint32) (*archetype.Chunk, uint32) {
 	if b.only != nil {
 		return b.only, i
 	}
-	ch := b.r.store.ChunkAt(b.base + i)
-	return ch, b.base + i - ch.Base()
+	in := &b.chunks[i>>6]
+	return in.chunk, i - in.first
+}
+
+// chunkOf is the chunk of 64 slots, and its first slot.
+type chunkOf struct {
+	chunk *archetype.Chunk
+	first uint32
+}
+
+// lay notes where the slots are.
+func (b *Block) lay(chunks []*archetype.Chunk) {
+	b.chunks, b.only = nil, nil
+	if len(chunks) == 1 {
+		b.only = chunks[0]
+		return
+	}
+	for _, ch := range chunks {
+		for range ch.Slots() / 64 {
+			b.chunks = append(b.chunks, chunkOf{ch, ch.Base() - b.base})
+		}
+	}
 }
 
 // own is the slot's own name.
@@ -242,10 +297,10 @@ func (r *Registry) makeBlock(class int, name string, n int) (*Block, error) {
 // addBlock lists a block whose storage was made.
 func (r *Registry) addBlock(b *Block, a *archetype.Archetype, first handles.Local) {
 	p := &r.pools
-	b.arch, b.base, b.first, b.only = a, a.Chunks()[0].Base(), first.Index(), nil
-	if b.short = !r.ringed(); len(a.Chunks()) == 1 {
-		b.only = a.Chunks()[0]
-	}
+	b.arch, b.base, b.first = a, a.Chunks()[0].Base(), first.Index()
+	b.lay(a.Chunks())
+	b.least = b.n
+	b.words, b.lastName = r.locals.WordsFrom(b.first), r.locals.LastGeneration()
 	b.describe()
 	p.any = true
 	p.blocks = append(p.blocks, b)
@@ -322,8 +377,10 @@ func (r *Registry) dropBlock() {
 		list := p.named[b.name]
 		p.named[b.name] = list[:len(list)-1]
 	}
-	b.arch, b.only, b.short, b.retired = nil, nil, false, 0
+	b.arch, b.only, b.chunks, b.of, b.retired = nil, nil, nil, nil, 0
+	b.reconcile()
 	b.idle.Clear()
+	b.idle.counted = 0
 	b.count()
 	if r.hist.going {
 		p.gone = append(p.gone, b)
@@ -446,7 +503,9 @@ func (b *Block) tally() (free, inUse int) {
 // count shows the counters. Owner only.
 func (b *Block) count() {
 	free, inUse := b.tally()
-	b.most = max(b.most, inUse)
+	if b.least < b.n {
+		b.most, b.least = max(b.most, b.n-b.retired-b.least), b.n
+	}
 	if uint64(b.most) > b.peak.Load() {
 		b.peak.Store(uint64(b.most))
 	}

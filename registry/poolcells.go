@@ -2,7 +2,6 @@ package registry
 
 import (
 	"reflect"
-	"slices"
 	"unsafe"
 
 	"github.com/airlock-ecs/airlock/archetype"
@@ -22,23 +21,32 @@ func (b *Block) describe() {
 	}
 	b.initial = make([]unsafe.Pointer, len(b.fields))
 	b.saved = make([]cellLog, len(b.fields))
-	for _, f := range b.fields {
-		if f.Size == 16 && !f.Pointers {
-			b.pairs = append(b.pairs, [2]uint64{})
-		}
-	}
-	pair := 0
+	words := 0
 	for col, f := range b.fields {
-		if f.Size == 16 && !f.Pointers { // sound: 16 bytes without pointers, as pairs are
-			b.initial[col] = unsafe.Pointer(&b.pairs[pair])
-			pair++
-			continue
+		switch {
+		case f.Pointers || f.Size == 0:
+			b.rest = append(b.rest, col)
+		case f.Size == 16:
+			b.pairs = append(b.pairs, [2]uint64{})
+		default:
+			b.flats = append(b.flats, flat{col: col, size: f.Size, at: words})
+			words += int(f.Size+7) / 8
 		}
-		b.rest = append(b.rest, col)
-		b.initial[col] = reflect.New(f.Type).UnsafePointer()
-		b.saved[col] = cellLog{typ: f.Type, size: f.Size}
 	}
-	b.plain = len(b.rest) == 0
+	b.image = make([]uint64, words)
+	pairs, flats := b.pairs, b.flats
+	for col, f := range b.fields {
+		switch {
+		case f.Pointers || f.Size == 0:
+			b.initial[col] = reflect.New(f.Type).UnsafePointer()
+			b.saved[col] = cellLog{typ: f.Type, size: f.Size}
+		case f.Size == 16:
+			b.initial[col], pairs = unsafe.Pointer(&pairs[0]), pairs[1:]
+		default:
+			b.initial[col], flats = unsafe.Pointer(&b.image[flats[0].at]), flats[1:]
+		}
+	}
+	b.plain = len(b.flats)+len(b.rest) == 0
 }
 
 // pair is the cell of a slot in one of a chunk's Columns16.
@@ -61,6 +69,7 @@ func (b *Block) reset(ch *archetype.Chunk, slot uint32) {
 	for k, initial := range b.pairs {
 		*pair(columns[k], slot) = initial
 	}
+	b.resetFlat(ch, slot)
 	for _, col := range b.rest {
 		f := b.fields[col]
 		f.Cell.Copy(ch.Cell(col, slot, f.Size), b.initial[col])
@@ -68,13 +77,10 @@ func (b *Block) reset(ch *archetype.Chunk, slot uint32) {
 	ch.Rewrite()
 }
 
-// untouched says whether a slot has its initial cells, bit by bit.
-func (b *Block) untouched(ch *archetype.Chunk, slot uint32) bool {
-	columns := ch.Columns16()[:len(b.pairs)]
-	for k := range b.pairs {
-		if cell := pair(columns[k], slot); cell[0] != b.pairs[k][0] || cell[1] != b.pairs[k][1] {
-			return false
-		}
+// restUntouched says whether a slot has its initial cells, bit by bit, in the columns that are no pairs.
+func (b *Block) restUntouched(ch *archetype.Chunk, slot uint32) bool {
+	if !b.flatUntouched(ch, slot) {
+		return false
 	}
 	for _, col := range b.rest {
 		f := b.fields[col]
@@ -83,11 +89,6 @@ func (b *Block) untouched(ch *archetype.Chunk, slot uint32) bool {
 		}
 	}
 	return true
-}
-
-// sameBytes says whether two cells of a size are equal, bit by bit.
-func sameBytes(a, b unsafe.Pointer, size uintptr) bool {
-	return unsafe.String((*byte)(a), size) == unsafe.String((*byte)(b), size)
 }
 
 // resetIdle resets all idle slots.
@@ -107,35 +108,19 @@ func (b *Block) save(ch *archetype.Chunk, slot uint32) uint32 {
 	for _, column := range columns {
 		b.savedPairs = append(b.savedPairs, *pair(column, slot))
 	}
+	if len(b.flats) > 0 {
+		b.saveFlat(ch, slot)
+	}
 	for _, col := range b.rest {
 		f := b.fields[col]
 		_, p := b.saved[col].add()
 		f.Cell.Copy(p, ch.Cell(col, slot, f.Size))
 	}
-	if b.savedTo == 0 {
+	if b.savedTo == 0 && !b.keeping {
 		b.r.pools.saving = append(b.r.pools.saving, b)
 	}
 	b.savedTo++
 	return b.savedTo
-}
-
-// swapOut is save and reset, in a callback and for a block that is plain.
-func (b *Block) swapOut(ch *archetype.Chunk, slot uint32) {
-	if b.savedTo == 0 {
-		b.r.pools.saving = append(b.r.pools.saving, b)
-	}
-	b.savedTo++
-	n, pairs, columns := len(b.savedPairs), b.pairs, ch.Columns16()
-	if cap(b.savedPairs)-n < len(pairs) {
-		b.savedPairs = slices.Grow(b.savedPairs, len(pairs))
-	}
-	b.savedPairs = b.savedPairs[:n+len(pairs)]
-	row, columns := b.savedPairs[n:n+len(pairs)], columns[:len(pairs)]
-	for k := range row {
-		cell := pair(columns[k], slot)
-		row[k], *cell = *cell, pairs[k]
-	}
-	ch.Rewrite()
 }
 
 // unsave gives a slot the cells back that were kept.
@@ -148,6 +133,7 @@ func (b *Block) unsave(ch *archetype.Chunk, slot, position uint32) {
 	for k, column := range columns {
 		*pair(column, slot) = kept[k]
 	}
+	b.unsaveFlat(ch, slot, position)
 	for _, col := range b.rest {
 		f := b.fields[col]
 		f.Cell.Copy(ch.Cell(col, slot, f.Size), b.saved[col].at(b.saved[col].base+uint64(position-1)))
@@ -158,7 +144,7 @@ func (b *Block) unsave(ch *archetype.Chunk, slot, position uint32) {
 // forgetSaved forgets all cells that were kept. Owner only.
 func (p *pools) forgetSaved() {
 	for _, b := range p.saving {
-		b.savedTo, b.savedPairs = 0, b.savedPairs[:0]
+		b.savedTo, b.savedPairs, b.savedFlat, b.keeping = 0, b.savedPairs[:0], b.savedFlat[:0], false
 		for col := range b.saved {
 			l := &b.saved[col]
 			for i := l.base; i < l.end && b.fields[col].Pointers; i++ { // they would keep alive what the values point to

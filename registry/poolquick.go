@@ -2,6 +2,8 @@ package registry
 
 import (
 	"slices"
+	"sync/atomic"
+	"unsafe"
 
 	"github.com/airlock-ecs/airlock/archetype"
 	"github.com/airlock-ecs/airlock/handles"
@@ -18,166 +20,240 @@ type leftOf struct {
 	cause uint32
 }
 
+// noCause is pools.leftNow while the cause of the next one is to be noted anew.
+const noCause = ^uint32(0)
+
 // tookInitial is what an undoTaken has for comp if the slot had its initial cells, of which nothing is kept.
 const tookInitial = 1
 
-// shortcut gives the registry if a token is good and nothing unusual is going on, else nil.
-func (b *Block) shortcut(t *token) *Registry {
-	r := b.r
-	if t.r != r || t.closed.Load() || t.work != nil || !b.short || r.rec != nil || r.iterating != 0 {
-		return nil
+// openShort opens the short way in for a window or a frame, and the one out, if nothing unusual is going on: see Registry.shortIn.
+func (r *Registry) openShort(t *token) {
+	if r.cfg.TemporalFrames != 0 || r.rec != nil || r.iterating != 0 || t.work != nil {
+		return
 	}
-	return r
+	r.shortIn = t
+	if len(r.family) == 0 && !r.netsUsed && !r.recordsPart {
+		r.shortOut = t
+	}
 }
 
-// quickToken is the token of a window or a frame, nil for any other.
-func quickToken(a Access) *token {
-	switch a := a.(type) {
-	case *Window:
-		return a.tokenOf()
-	case *Frame:
-		return a.tokenOf()
+func (r *Registry) closeShort() { r.shortIn, r.shortOut = nil, nil }
+
+// isToken says whether a token is a certain window's or frame's, and there is one. No type switch: that looks for a hash first.
+func isToken(a Access, t *token) bool {
+	if w, ok := a.(*Window); ok {
+		return w != nil && &w.token == t
+	}
+	f, ok := a.(*Frame)
+	return ok && f != nil && &f.token == t
+}
+
+// TrySpawnIn is SpawnIn where no error can be returned: false for any that is not a misuse.
+//
+// It and Despawn are written for few live values: what is seldom is in functions of its own, not to be inlined.
+//
+// Panics: ErrExpired; ErrParallel; ErrReadOnly.
+// Concurrency: as SpawnIn. Allocates: as SpawnIn.
+func TrySpawnIn[E any](a Access, c *Class[E], b *Block, e *E) (handles.Local, bool) {
+	r := b.r
+	if unsafe.Pointer(c) != b.of || !isToken(a, r.shortIn) || r.killed.Load() != 0 {
+		return trySpawnIn(a, c, b, e) // the last: an idle one may have been destroyed
+	}
+	i, ok := b.idle.TryTake(b.idle.low)
+	if !ok {
+		if i, ok = b.idle.takeSlow(); !ok {
+			return trySpawnIn(a, c, b, e)
+		}
+	}
+	ch, slot := b.at(i)
+	if ch.Soiled() {
+		b.idle.Set.Add(i)
+		return trySpawnIn(a, c, b, e)
+	}
+	h := ch.Entities()[slot]
+	if r.inCallback {
+		columns, diff := ch.Columns16()[:len(b.pairs)], uint64(0)
+		for k := range b.pairs {
+			cell, initial := pair(columns[k], slot), &b.pairs[k]
+			diff |= cell[0] ^ initial[0] | cell[1] ^ initial[1]
+		}
+		switch {
+		case diff != 0 || !b.plain && !b.restUntouched(ch, slot):
+			b.logTouched(ch, slot, h)
+		case r.run != runQuick || r.runOf != b:
+			b.logTake(h)
+		default:
+			r.undoHandles = append(r.undoHandles, h)
+		}
+	}
+	ch.Rewrite()
+	ch.SetBit(slot)
+	if n := b.idle.Len(); n < b.least {
+		b.least = n
+	}
+	if !b.hushed {
+		b.tell(Spawned, h)
+	}
+	if e != nil {
+		writePairs(ch.Columns16(), c.pairs, slot, unsafe.Pointer(e)) // as write
+		if len(c.parts) > 0 {
+			c.writeRest(ch, slot, e)
+		}
+	}
+	return h, true
+}
+
+// Despawn ends an entity of the block, and its children; its slot is idle again at once, with another entity and
+// the initial cells.
+//
+// Errors: ErrStale if it is dead; ErrInvalidHandle if it was never of this block; ErrIdle for the entity of an idle
+// slot; ErrParallel; ErrExpired.
+// Concurrency: window holder, or Logic inside a frame, not in parallel loops. Allocates: no, but for the logs' growth.
+func (b *Block) Despawn(a Access, h handles.Local) error {
+	r, i := b.r, h.Index()-b.first
+	if i >= uint32(b.n) || b.of == nil || !isToken(a, r.shortOut) {
+		return b.despawnIn(a, h)
+	}
+	ch, slot := b.at(i)
+	if ch.Entities()[slot] != h || !ch.Bit(slot) {
+		return b.despawnIn(a, h) // somewhere else, inactive, or idle
+	}
+	next := h.Generation() + 1
+	if len(r.pools.burnt) > 0 && r.pools.burns(h) {
+		return b.despawnIn(a, h)
+	}
+	var word *atomic.Uint64
+	if int(i) < len(b.words) {
+		word = &b.words[i]
+	} else {
+		word = r.locals.WordAt(h.Index())
+	}
+	if next > b.lastName || !handles.Succeed(word, h, next, b.base+i) {
+		return b.despawnIn(a, h) // the last, or dead
+	}
+	ch.Entities()[slot] = handles.NewLocal(h.Index(), next)
+	ch.ClearBit(slot)
+	p := &r.pools
+	p.left = append(p.left, h)
+	if r.causeAt != p.leftNow || r.inCallback && (r.run != runQuick || r.runOf != b) {
+		b.logLeave()
+	}
+	if pairs, n := b.pairs, len(b.savedPairs); b.keeping && cap(b.savedPairs)-n >= len(pairs) {
+		b.savedTo++
+		b.savedPairs = b.savedPairs[:n+len(pairs)]
+		columns, row := ch.Columns16()[:len(pairs)], b.savedPairs[n:][:len(pairs)]
+		for k := range pairs {
+			cell := pair(columns[k], slot)
+			row[k], *cell = *cell, pairs[k]
+		}
+		ch.Rewrite()
+	} else {
+		if r.inCallback {
+			b.save(ch, slot)
+		}
+		b.reset(ch, slot)
+	}
+	if !b.idle.TryAdd(i) {
+		b.idle.Set.Add(i)
+	}
+	if i>>6 < b.idle.low {
+		b.idle.low = i >> 6
+	}
+	if !b.hushed {
+		b.tell(Destroyed, h)
 	}
 	return nil
 }
 
-// takeQuickly is lowest and activate. A zero handle says that this is not for the short way, or that no slot is idle.
-func (b *Block) takeQuickly(a Access) (*archetype.Chunk, uint32, handles.Local) {
-	t := quickToken(a)
-	if t == nil {
-		return nil, 0, 0
-	}
-	r := b.shortcut(t)
-	if r == nil {
-		return nil, 0, 0
-	}
-	i, ok := b.idle.TryNext(b.idle.low)
-	if !ok {
-		if i, ok = b.idle.First(); !ok {
-			return nil, 0, 0
-		}
-	}
-	ch, slot := b.at(i)
-	h := ch.Entities()[slot]
-	if ch.Soiled() || r.killed.Load() != 0 && !r.locals.Alive(h) {
-		return nil, 0, 0
-	}
-	if r.inCallback {
-		if b.untouched(ch, slot) {
-			if r.run != runTakes || r.undo[len(r.undo)-1].slot != b.base {
-				r.logQuick(b, undoTakes, runTakes)
-			}
-			r.undoHandles = append(r.undoHandles, h)
-		} else {
-			r.undo = append(r.undo, undoOp{kind: undoTaken, h: h, slot: b.base + i, nslot: b.save(ch, slot)})
-			r.run = runNone
-		}
-	}
-	if b.idle.low = i; !b.idle.TryRemove(i) {
-		b.idle.Remove(i)
-	}
-	r.pools.idle--
-	r.inactive--
-	ch.Rewrite()
-	ch.SetBit(slot)
-	if len(r.observers[Spawned]) > 0 {
-		r.event(Spawned, h, 0)
-	}
-	if b.rising = true; !b.dirty {
-		b.changed()
-	}
-	return ch, slot, h
+// logTake begins a run with a spawn.
+//
+//go:noinline
+func (b *Block) logTake(h handles.Local) {
+	b.logQuick(len(b.r.pools.left))
+	b.r.undoHandles = append(b.r.undoHandles, h)
 }
 
-// logQuick begins a run of spawns or despawns.
-func (r *Registry) logQuick(b *Block, kind undoKind, run logRun) {
-	r.undo = append(r.undo, undoOp{kind: kind, slot: b.base, nslot: b.savedTo + 1, at: r.hist.handleBase + uint64(len(r.undoHandles))})
-	r.run = run
-}
-
-// leaveQuickly is despawn. False says that this is not for the short way, and nothing has happened.
-func (b *Block) leaveQuickly(a Access, h handles.Local) bool {
-	t := quickToken(a)
-	if t == nil {
-		return false
-	}
-	r := b.shortcut(t)
-	if r == nil {
-		return false
-	}
-	i := h.Index() - b.first
-	if i >= uint32(b.n) || len(r.family) > 0 || r.netsUsed || r.recordsPart || len(r.bornChunks) > 0 {
-		return false
-	}
-	ch, slot := b.at(i)
-	if ch.Entities()[slot] != h || !ch.Bit(slot) {
-		return false // somewhere else, inactive, or idle
-	}
-	after := h.Generation()
-	if len(r.pools.burnt) > 0 {
-		after = max(after, r.pools.burnt[h.Index()])
-	}
-	next, ok := r.locals.Succeed(h, after)
-	if !ok {
-		return false // dead, or the last
-	}
-	if r.inCallback {
-		if r.run != runLeaves || r.undo[len(r.undo)-1].slot != b.base {
-			r.logQuick(b, undoLeaves, runLeaves)
-		}
-		r.undoHandles = append(r.undoHandles, h)
-	}
-	if b.rising {
-		b.risen()
-	}
-	if b.plain && r.inCallback {
-		b.swapOut(ch, slot)
-	} else {
-		b.save(ch, slot)
-		b.reset(ch, slot)
-	}
+// logLeave begins a run with the despawn of the last of pools.left, or notes another cause.
+//
+//go:noinline
+func (b *Block) logLeave() {
+	r := b.r
 	p := &r.pools
-	if p.left = append(p.left, h); r.causeAt != p.leftNow || r.causeAt == 0 {
-		p.leftOf = append(p.leftOf, leftOf{len(p.left) - 1, r.causeIndex()})
+	last := len(p.left) - 1
+	if r.causeAt != p.leftNow {
+		p.leftOf = append(p.leftOf, leftOf{last, r.causeIndex()})
 		p.leftNow = r.causeAt
 	}
-	ch.ClearBit(slot)
-	ch.Entities()[slot] = next
-	if b.idle.low = min(b.idle.low, i); !b.idle.TryAdd(i) {
-		b.idle.Add(i)
+	if r.inCallback && (r.run != runQuick || r.runOf != b) {
+		b.logQuick(last)
 	}
-	p.idle++
-	r.inactive++
-	if len(r.observers[Destroyed]) > 0 {
-		r.event(Destroyed, h, 0)
-	}
-	if !b.dirty {
-		b.changed()
-	}
-	return true
 }
 
-// undoQuick takes a run of spawns or despawns back, the last one first.
-func (r *Registry) undoQuick(op *undoOp) {
+// logQuick begins a run, in which those of pools.left from one on leave.
+func (b *Block) logQuick(from int) {
+	r := b.r
+	if b.keeping = b.plain; b.savedTo == 0 && b.keeping {
+		r.pools.saving = append(r.pools.saving, b)
+	}
+	r.log(undoOp{kind: undoQuick, slot: b.base, nslot: b.savedTo + 1, at: r.hist.handleBase + uint64(len(r.undoHandles)), h: handles.Local(from)})
+	r.run, r.runOf = runQuick, b
+}
+
+// logTouched notes a spawn in a slot that has been written to while it was idle.
+//
+//go:noinline
+func (b *Block) logTouched(ch *archetype.Chunk, slot uint32, h handles.Local) {
+	b.r.log(undoOp{kind: undoTaken, h: h, slot: ch.Base() + slot, nslot: b.save(ch, slot)})
+}
+
+// tell notes an event, and that the counters are to be shown at the next boundary: a locked operation for each
+// spawn and despawn would be a third of what those cost.
+//
+//go:noinline
+func (b *Block) tell(kind EventKind, h handles.Local) {
+	r := b.r
+	r.event(kind, h, 0)
+	if b.hushed = len(r.observers[Spawned])+len(r.observers[Destroyed]) == 0; !b.dirty {
+		b.dirty = true
+		b.stale.Store(true)
+		r.pools.dirty = append(r.pools.dirty, b)
+	}
+}
+
+// burns says whether a callback that failed has given the next name after h to somebody.
+//
+//go:noinline
+func (p *pools) burns(h handles.Local) bool { return p.burnt[h.Index()] > h.Generation() }
+
+// undoQuickRun takes a run of spawns and despawns back. In which order they came is known for each slot, and that
+// is enough: if whoever came last is still there, he may go first, and else somebody has left since, the last of whom is not
+// replaced.
+func (r *Registry) undoQuickRun(op *undoOp) {
 	b, _, _ := r.blockOf(op.slot)
-	at := int(op.at - r.hist.handleBase)
-	for k := len(r.undoHandles) - 1; k >= at; k-- {
-		h := r.undoHandles[k]
-		place := b.base + h.Index() - b.first
-		if op.kind == undoTakes {
-			r.undoTakenSlot(&undoOp{h: h, slot: place, comp: tookInitial})
-		} else {
-			r.undoLeft(b, h, place, op.nslot+uint32(k-at))
+	p, at, from := &r.pools, int(op.at-r.hist.handleBase), int(op.h)
+	for len(r.undoHandles) > at || len(p.left) > from {
+		if n := len(r.undoHandles) - 1; n >= at {
+			h := r.undoHandles[n]
+			if i := h.Index() - b.first; !b.idle.Has(i) && b.own(i) == h {
+				r.undoTakenSlot(&undoOp{h: h, slot: b.base + i, comp: tookInitial})
+				r.undoHandles = r.undoHandles[:n]
+				continue
+			}
+		}
+		n := len(p.left) - 1
+		r.undoLeft(b, p.left[n], op.nslot+uint32(n-from))
+		p.left, p.leftNow = p.left[:n], noCause
+		if last := len(p.leftOf) - 1; p.leftOf[last].from == n {
+			p.leftOf = p.leftOf[:last]
 		}
 	}
-	r.undoHandles = r.undoHandles[:at]
 }
 
-// undoLeft takes leaveQuickly back: see undoHomeSlot.
-func (r *Registry) undoLeft(b *Block, dead handles.Local, place, saved uint32) {
-	p := &r.pools
-	ch := r.store.ChunkAt(place)
-	slot, i := place-ch.Base(), place-b.base
+// undoLeft takes Despawn back: see undoHomeSlot.
+func (r *Registry) undoLeft(b *Block, dead handles.Local, saved uint32) {
+	p, i := &r.pools, dead.Index()-b.first
+	place := b.base + i
+	ch, slot := b.at(i)
 	h := b.own(i)
 	seen := r.seize(h)
 	if b.idle.Remove(i) {
@@ -197,10 +273,6 @@ func (r *Registry) undoLeft(b *Block, dead handles.Local, place, saved uint32) {
 	b.unsave(ch, slot, saved)
 	ch.SetBit(slot)
 	r.unevent(Destroyed, dead)
-	p.left, p.leftNow = p.left[:len(p.left)-1], 0
-	if last := len(p.leftOf) - 1; p.leftOf[last].from == len(p.left) {
-		p.leftOf = p.leftOf[:last]
-	}
 	b.count()
 }
 
@@ -210,6 +282,7 @@ func (r *Registry) publishLeft() {
 	if len(p.left) == 0 {
 		return
 	}
+	r.locals.Succeeded(len(p.left))
 	o, frame := &r.obits, r.frame.Load()
 	head, of, k := o.head.Load(), 0, max(0, len(p.left)-obitsKept)
 	for k < len(p.left) {
@@ -230,24 +303,10 @@ func (r *Registry) publishLeft() {
 		of++
 	}
 	o.head.Store(head)
-	p.left, p.leftOf, p.leftNow = p.left[:0], p.leftOf[:0], 0
+	p.left, p.leftOf, p.leftNow = p.left[:0], p.leftOf[:0], noCause
 	if len(r.dying) == 0 { // nobody else names one
 		r.causes, r.causeAt = r.causes[:0], 0
 	}
-}
-
-// risen notes how many are in use. Before one is taken out again is early enough.
-func (b *Block) risen() {
-	_, n := b.tally()
-	b.most, b.rising = max(b.most, n), false
-}
-
-// changed notes that the counters are to be shown at the next boundary: a locked operation for each spawn and
-// despawn would be a third of what those cost. Owner only.
-func (b *Block) changed() {
-	b.dirty = true
-	b.stale.Store(true)
-	b.r.pools.dirty = append(b.r.pools.dirty, b)
 }
 
 // showCounts shows the counters of all pools that have changed. Owner only.
@@ -257,8 +316,9 @@ func (r *Registry) showCounts() {
 		return
 	}
 	for _, b := range p.dirty {
+		b.reconcile()
 		b.count()
-		b.dirty = false
+		b.dirty, b.hushed, b.keeping = false, false, false
 		b.stale.Store(false)
 	}
 	clear(p.dirty)

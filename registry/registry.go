@@ -88,6 +88,9 @@ type Registry struct {
 	rec         *recording      // of the callback from outside that runs; nil while nothing is recorded
 	undoHandles []handles.Local
 	run         logRun
+	runOf       *Block // of runTakes and runLeaves
+	shortIn     *token // of the window or frame that pools have a short way in for, nil for none; see poolquick.go
+	shortOut    *token // and a short way out
 	vacated     []vacancy
 	inCallback  bool
 	inFrame     bool // systems or observers run: plane words may have several writers

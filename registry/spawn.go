@@ -105,7 +105,7 @@ func (r *Registry) nameRecord(index uint32) {
 
 // partRecord joins a local index to a record by a word.
 func (r *Registry) partRecord(index, record uint32) {
-	r.recordsPart = true
+	r.recordsPart, r.shortOut = true, nil
 	for record != index && !r.parted.Has(record) {
 		r.parted.Add(record)
 		if r.globals.Raise(record, r.locals.Word(record).Generation()+1) {
@@ -134,7 +134,7 @@ func (r *Registry) reuseRecord(h handles.Local) {
 	record := r.recordOf(h.Index())
 	if !r.parted.Has(record) {
 		r.parted.Add(record)
-		r.recordsPart = true
+		r.recordsPart, r.shortOut = true, nil
 		if !r.globals.Raise(record, h.Generation()+1) {
 			return
 		}

@@ -31,12 +31,11 @@ const (
 	undoRebase   // a chunk went from cache index slot to nslot
 
 	// Of pools. Slots are cache indices, nslot is where Block.save has kept the cells.
-	undoTaken  // h: of the slot, was activated
-	undoTakes  // undoHandles[at:], in the pool that begins at slot, were activated; their slots had the initial cells
-	undoLeaves // undoHandles[at:] have left the pool that begins at slot, by the short way; nslot is of the first one
-	undoHome   // h came into the slot; at: its generation before, and lower half of the place in dying of who is dead; fresh: who was there
-	undoNext   // h has the slot instead of at: a callback that failed had given that name to somebody
-	undoBurnt  // h is the highest generation of its index that a failed callback gave to somebody; before it was at
+	undoTaken // h: of the slot, was activated
+	undoQuick // undoHandles[at:] came into the pool that begins at slot, pools.left[h:] left it, both the short way; nslot: of the first of these
+	undoHome  // h came into the slot; at: its generation before, and lower half of the place in dying of who is dead; fresh: who was there
+	undoNext  // h has the slot instead of at: a callback that failed had given that name to somebody
+	undoBurnt // h is the highest generation of its index that a failed callback gave to somebody; before it was at
 )
 
 // undoOp is one step of a callback, with what it takes to go back. Steps are undone in
@@ -61,8 +60,7 @@ const (
 	runReused logRun = 1
 	runFresh  logRun = 2
 	runDeaths logRun = 4
-	runTakes  logRun = 8
-	runLeaves logRun = 16
+	runQuick  logRun = 8
 )
 
 // vacancy is a slot that an entity has moved out of. It is reclaimed when the callback
@@ -229,7 +227,11 @@ func (r *Registry) undoOne(op *undoOp) {
 	case undoMove:
 		r.unmove(op)
 	case undoSet:
-		if ch, slot, err := r.locate(op.h); err == nil {
+		ch, slot, err := r.locate(op.h)
+		if err != nil && len(r.pools.burning) > 0 {
+			ch, slot, err = r.locateBurning(op.h)
+		}
+		if err == nil {
 			r.values[op.comp].restore(ch, slot, int(op.at))
 		}
 	case undoActive:
@@ -273,8 +275,8 @@ func (r *Registry) undoOne(op *undoOp) {
 		r.unrebase(op)
 	case undoTaken:
 		r.undoTakenSlot(op)
-	case undoTakes, undoLeaves:
-		r.undoQuick(op)
+	case undoQuick:
+		r.undoQuickRun(op)
 	case undoHome:
 		r.undoHomeSlot(op)
 	case undoNext:

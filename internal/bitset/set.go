@@ -146,16 +146,23 @@ func (s *Set) Next(from uint32) (uint32, bool) {
 	return 0, false
 }
 
-// TryNext is Next as long as there is a member in the same word of 64, else it answers false. See TryAdd.
+// TryTake takes the lowest member out of a word of 64, as long as it is not the only one there. Else it does nothing and
+// answers false. See TryAdd.
 //
 // Concurrency: the set's owner; never waits. Allocates: no.
-func (s *Set) TryNext(from uint32) (uint32, bool) {
+func (s *Set) TryTake(word uint32) (uint32, bool) {
 	leaf := s.levels[0]
-	if int(from>>6) >= len(leaf) {
+	if int(word) >= len(leaf) {
 		return 0, false
 	}
-	rest := leaf[from>>6] >> (from & 63)
-	return from + uint32(bits.TrailingZeros64(rest)), rest != 0
+	m := leaf[word]
+	rest := m & (m - 1)
+	if rest == 0 {
+		return 0, false
+	}
+	leaf[word] = rest
+	s.count--
+	return word<<6 | uint32(bits.TrailingZeros64(m)), true
 }
 
 // Clear empties the set and keeps its memory.
