@@ -29,7 +29,7 @@ stage = @echo "== $(1)"; start=$$(date +%s); \
 	else echo "== $(1): FAILED after $$(($$(date +%s) - start)) s" >&2; exit 1; fi
 
 .NOTPARALLEL:
-.PHONY: help run test tools fmt vet lint unit race debug simd fuzz-short bench bench-check bench-compare fuzz faults faults-short worlds soak cover clean
+.PHONY: help run test tools fmt vet lint unit race debug simd fuzz-short bench bench-check bench-compare fuzz faults faults-short worlds loads stress soak soak-loads cover clean
 
 help: ## lists the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
@@ -97,17 +97,48 @@ bench-compare: ## measures beside other libraries, into docs/PERFORMANCE.md; wit
 fuzz: ## fuzzes each target for FUZZTIME: PKG, FUZZTIME
 	scripts/fuzz $(FUZZTIME) $(PKG)
 
-FAULTS := Point|AmidAnUndo|EndsInEveryWay|RandomEndings|NeverReturns|ContextThatEnds|Vanish|SlowLogic|FullIsFull|FullPool|Misbehave|Forged
+FAULTS := Point|AmidAnUndo|EndsInEveryWay|RandomEndings|NeverReturns|ContextThatEnds|Vanish|SlowLogic|FullIsFull|FullPool|Misbehave|Forged|Script
 
 faults: ## injects every fault as often as is promised: 10,000 panics and cancellations, 1,000 stops at each point
-	$(call stage,faults: the long counts,AIRLOCK_FAULTS=1 go test -count=1 -timeout=20m -tags faults -run '$(FAULTS)' ./internal/fault ./logic)
+	$(call stage,faults: the long counts,AIRLOCK_FAULTS=1 go test -count=1 -timeout=20m -tags faults -run '$(FAULTS)' ./internal/fault ./logic ./stress)
 
 PROGRAMS ?= 2000
 
 worlds: ## runs PROGRAMS random declared worlds with both backends and 1, 2 and 4 workers, 256 steps each
 	DECLARE_PROGRAMS=$(PROGRAMS) go test -count=1 -timeout=60m -run TestRandomProgramsAgree -v ./declare
 
-soak: ## repeats all tests under the race detector, checks on, at several GOMAXPROCS: PKG, ROUNDS
+# $(call load,build,scenario,time) runs a load on one of the two builds of the command; a violation ends everything.
+# LOADS are flags for all of them.
+load = bin/airlock$(1) stress --scenario $(2) --for $(3) $(LOADS)
+
+LOADS ?=
+RUNS  ?= docs/RELIABILITY.md
+
+loads:
+	@mkdir -p bin && go build -o bin/airlock ./cmd/airlock && go build -race -o bin/airlock-race ./cmd/airlock
+
+stress: loads faults ## runs every load and every fault for a short time, with and without the race detector: LOADS
+	@for n in 1 2 4 8; do GOMAXPROCS=$$n $(call load,-race,sync,10s) || exit 1; done
+	@for name in batched crowd readers rollback history; do $(call load,-race,$$name,20s) || exit 1; done
+	@for name in batched crowd readers rollback; do $(call load,-race,$$name,10s) --faults || exit 1; done
+	@$(call load,,paced,40s)
+	@$(call load,,churn,20s)
+	@$(call load,,soak,1m)
+	@$(call load,-race,soak,1m)
+
+soak-loads: loads ## runs every load in its long form, and writes what was run to RUNS: some four hours
+	@for n in 1 2 4 8; do GOMAXPROCS=$$n $(call load,-race,sync,5m) --write $(RUNS) || exit 1; done
+	@$(call load,-race,batched,5m) --write $(RUNS)
+	@$(call load,-race,crowd,2m) --write $(RUNS)
+	@$(call load,,paced,30m) --write $(RUNS)
+	@$(call load,,churn,2m) --write $(RUNS)
+	@$(call load,-race,readers,5m) --write $(RUNS)
+	@$(call load,-race,rollback,5m) --write $(RUNS)
+	@$(call load,-race,history,5m) --write $(RUNS)
+	@$(call load,-race,soak,30m) --write $(RUNS)
+	@$(call load,,soak,2h) --write $(RUNS)
+
+soak: soak-loads ## repeats all tests under the race detector, checks on, at several GOMAXPROCS, and runs soak-loads: PKG, ROUNDS
 	go test -count=$(ROUNDS) -cpu=1,2,4,8 -race -tags=ecsdebug -timeout=4h $(PKG)
 	scripts/fuzz $(FUZZTIME) $(PKG)
 

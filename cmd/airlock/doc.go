@@ -8,12 +8,17 @@
 //	airlock check [--param K=V]... FILE...
 //	airlock fmt [-w] [-d] [--check] FILE...
 //	airlock disasm [--param K=V]... FILE
+//	airlock stress --scenario NAME [--for D] [--producers N] [--seed S] [--faults] [--json] [--write FILE.md] [--log]
+//	airlock stress --list
 //	airlock version
 //
 // Exit status: 0 when everything went well, 1 when the program failed, 2 for a command line
 // that cannot be run. Each failure is one sentence on standard error,
 // but for a replay that comes out otherwise: that is its result, on standard output, with status 1; and
 // for a bad pool file or world file, of which the place is told first, as file:line:column, and the line is shown.
+//
+// A violation that airlock stress finds is its result, on standard output, with status 1 and the command that repeats
+// it. One that is interrupted reports what it did until then, which is no failure.
 //
 // A run that is interrupted ends after the step it is in, prints the state that it has come to, and has status 1.
 package main

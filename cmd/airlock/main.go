@@ -39,6 +39,7 @@ type commands struct {
 	Check   checkCommand   `cmd:"" help:"Check world files, and show what is wrong with them."`
 	Fmt     fmtCommand     `cmd:"" help:"Lay out world files."`
 	Disasm  disasmCommand  `cmd:"" help:"Print the code that the reference interpreter runs for a world."`
+	Stress  stressCommand  `cmd:"" help:"Load the engine, check every invariant, and report."`
 	Version versionCommand `cmd:"" help:"Print the version."`
 }
 

@@ -1,0 +1,107 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/airlock-ecs/airlock/stress"
+)
+
+func TestStressReportsForPeopleAndMachines(t *testing.T) {
+	code, stdout, stderr := command(t.Context(), "stress", "--scenario", "sync", "--for", "80ms", "--seed", "5", "--producers", "3")
+	require.Zero(t, code, stdout)
+	assert.Empty(t, stderr, "a progress line is for terminals")
+	assert.Regexp(t, `^sync: \d+ operations by 3 producers in 0.1 s, \d+ ran a second; seed 5,`, stdout)
+	assert.Contains(t, stdout, "no violation")
+
+	code, stdout, stderr = command(t.Context(), "stress", "--scenario", "batched", "--for", "80ms", "--json", "--faults")
+	require.Zero(t, code, stdout)
+	assert.Empty(t, stderr)
+	var report stress.Report
+	require.NoError(t, json.Unmarshal([]byte(stdout), &report))
+	assert.Equal(t, "batched", report.Scenario)
+	assert.True(t, report.Faults)
+	assert.NotZero(t, report.Seed, "drawn")
+	assert.Positive(t, report.Operations)
+	assert.Contains(t, stdout, `"violations": null`)
+}
+
+func TestStressListsItsScenarios(t *testing.T) {
+	code, stdout, _ := command(t.Context(), "stress", "--list")
+	require.Zero(t, code)
+	for _, s := range stress.Scenarios() {
+		assert.Contains(t, stdout, s.Name+" ")
+		assert.Contains(t, stdout, s.About)
+	}
+}
+
+func TestStressCommandLinesThatMakeNoSense(t *testing.T) {
+	for args, want := range map[string]string{
+		"stress":                                     "--scenario is missing",
+		"stress --scenario nothing":                  "there are sync, batched",
+		"stress --scenario sync --for 0s":            "--for must be above zero",
+		"stress --scenario sync --producers 9000":    "between 1 and 8000, not 9000",
+		"stress --scenario sync --seed=-1":           "--seed",
+		"stress --scenario sync --for 50ms --write=": "--write needs the name of a file",
+	} {
+		code, stdout, stderr := command(t.Context(), strings.Fields(args)...)
+		assert.Equal(t, exitUsage, code, args)
+		assert.Empty(t, stdout, args)
+		assert.Contains(t, stderr, want, args)
+		assert.Regexp(t, `^airlock: [^\n]+\n$`, stderr, args)
+	}
+}
+
+func TestAnInterruptedStressReportsAndIsNoFailure(t *testing.T) {
+	ctx, interrupt := context.WithTimeout(t.Context(), 150*time.Millisecond)
+	defer interrupt()
+	code, stdout, stderr := command(ctx, "stress", "--scenario", "soak", "--for", "1h")
+	assert.Zero(t, code, stdout)
+	assert.Empty(t, stderr)
+	assert.Contains(t, stdout, "interrupted")
+}
+
+func TestStressWritesWhatWasRun(t *testing.T) {
+	page := filepath.Join(t.TempDir(), "RUNS.md")
+	for range 2 {
+		code, stdout, stderr := command(t.Context(), "stress", "--scenario", "sync", "--for", "30ms", "--write", page)
+		require.Zero(t, code, stdout+stderr)
+	}
+	text, err := os.ReadFile(page)
+	require.NoError(t, err)
+	assert.True(t, bytes.HasPrefix(text, []byte(runsHead+runsTable)))
+	rows := strings.Split(strings.TrimSpace(string(text[len(runsHead+runsTable):])), "\n")
+	require.Len(t, rows, 2)
+	for _, row := range rows {
+		assert.Equal(t, strings.Count(runsTable, "|")/2, strings.Count(row, "|"), row)
+		assert.Contains(t, row, "| sync |")
+		assert.Contains(t, row, "| none |")
+	}
+	require.NoError(t, os.WriteFile(page, []byte("# Something else\n"), 0o666))
+	code, stdout, stderr := command(t.Context(), "stress", "--scenario", "sync", "--for", "1h", "--write", page)
+	assert.Equal(t, exitFailed, code)
+	assert.Empty(t, stdout)
+	assert.Contains(t, stderr, "is no page of runs")
+}
+
+func TestTheProgressLineOverwritesItself(t *testing.T) {
+	var out bytes.Buffer
+	l := &stressLine{out: &out}
+	l.end()
+	l.show(stress.Progress{Scenario: "soak (sync)", Elapsed: 12 * time.Second, For: time.Minute, Operations: 100, Frame: 7, Violations: 2})
+	l.show(stress.Progress{Scenario: "sync", For: time.Minute})
+	l.end()
+	lines := strings.Split(out.String(), "\r")
+	require.Len(t, lines, 3)
+	assert.Equal(t, "soak (sync): 12s of 1m0s, 100 operations, frame 7, 2 VIOLATIONS", lines[1])
+	assert.Equal(t, len(lines[1])+1, len(lines[2]), "the rest is blanked, and then the line ends")
+}
