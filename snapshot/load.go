@@ -21,7 +21,8 @@ import (
 
 // Load puts a saved state into a registry in which no handle was ever issued: all of it, or nothing
 // changes. From then on the registry is the one that was saved: the same handles are alive and dead, those that
-// were born after the save are dead too, and the same operations give the same handles in the same slots. The frame
+// were born after the save are nobody's, and the same operations give the same handles in the same slots: so a handle
+// that somebody has kept from after the save may come to name an entity that was not meant. The frame
 // number is that of the save: a frame in progress has it from here on, else the next frame is the one after. What the
 // callback did before is committed, and nothing of it or of the load is undone.
 //
