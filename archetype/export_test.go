@@ -132,3 +132,53 @@ func (a *Archetype) ReleaseChunk(i int) {
 
 // SlabBytes is how much of the slab is in blocks that are out.
 func (s *Store) SlabBytes() int { return int(s.slab.taken) }
+
+// Fault is a way to break the store, and what Verify says then.
+type Fault struct {
+	Break func()
+	Says  string
+}
+
+// Faults break a store with an archetype of five chunks, of which the second and the fourth have holes, and a pool.
+func (s *Store) Faults() map[string]Fault {
+	a, pool := s.list[0], s.list[1]
+	last := a.chunks[len(a.chunks)-1]
+	key := archetypeKey{a.class, a.sig}
+	before := s.frame - 1 // a storage frame that is kept
+	return map[string]Fault{
+		"an empty range":      {func() { f := s.cache.free; f[0].hi = f[0].lo }, "is empty or beyond"},
+		"a range beyond":      {func() { s.cache.free[len(s.cache.free)-1].hi = s.cache.end + 1 }, "is empty or beyond"},
+		"a range in two":      {func() { f := s.cache.free[0]; s.cache.free = []span{{f.lo, f.lo + 64}, {f.lo + 64, f.hi}} }, "not in order or not joined"},
+		"a lost index":        {func() { s.cache.free[len(s.cache.free)-1].hi -= 64 }, "cache indices"},
+		"a cap":               {func() { s.cacheCap.Add(64) }, "cache cap"},
+		"a slab range":        {func() { f := s.slab.free.free; f[0].hi = f[0].lo }, "is empty or beyond"},
+		"a slab account":      {func() { s.slab.taken++ }, "archetype: slab has"},
+		"a byte of the slab":  {func() { *(*byte)(s.slab.at(s.slab.free.free[0].lo)) = 1 }, "free slab byte"},
+		"a block of nobody":   {func() { s.slab.alloc(64) }, "bytes of the slab"},
+		"a pool's number":     {func() { pool.pooled = 7 }, "thinks that it is pool 7"},
+		"a pool's slots":      {func() { pool.pooledSlots-- }, "of 99 slots"},
+		"a lost key":          {func() { delete(s.byKey, key) }, "not found by its key"},
+		"a key too many":      {func() { s.byKey[archetypeKey{99, a.sig}] = a }, "archetypes listed"},
+		"a block too many":    {func() { s.blocks = append(s.blocks, last) }, "the block table and the chunks differ"},
+		"a block elsewhere":   {func() { s.blocks[a.chunks[2].base/64] = last }, "leads elsewhere"},
+		"a number":            {func() { a.chunks[1].index = 2 }, "chunk 1 thinks it is chunk 2"},
+		"an early end":        {func() { a.chunks[2].allocated-- }, "slots that were never taken"},
+		"a late end":          {func() { last.allocated = uint32(last.Slots()) + 1 }, "allocated 65 of 64 slots"},
+		"a hole too many":     {func() { a.holes.Add(0) }, "wrong about its holes"},
+		"a negative count":    {func() { a.live = -1 }, "live -1"},
+		"too many alive":      {func() { a.live = a.allocated + 1 }, "live"},
+		"a count of slots":    {func() { a.allocated++ }, "in its chunks"},
+		"a count of bytes":    {func() { a.bytes++ }, "in its extents and chunks"},
+		"a tail":              {func() { a.tail = a.chunks[0] }, "the tail is not the last"},
+		"the lowest hole":     {func() { a.hole = a.chunks[3] }, "the lowest is not the first"},
+		"a stamp":             {func() { last.stamps[0] = last.marked + 1 }, "the chunk last in frame"},
+		"two in a place":      {func() { a.chunks[3].place = a.chunks[2].place }, "is another one's"},
+		"a column elsewhere":  {func() { a.chunks[3].bases[0] = a.chunks[2].bases[0] }, "does not begin at place"},
+		"a ghost in a place":  {func() { s.bury(a, last.extent, last.place) }, "kept for readers"},
+		"a ghost of no place": {func() { s.bury(a, &extent{layout: last.layout}, 0) }, "kept for readers"},
+		"a place in use":      {func() { a.extents[0].chunks++ }, "in use and 2 chunks"},
+		"a count of places":   {func() { a.vacant++ }, "places vacant"},
+		"another frame":       {func() { a.chunks[0].Frame(0, before)[3] ^= 1 }, "is another one in frame"},
+		"a frame beyond":      {func() { last.Mark(0); f := last.Frame(0, before); f[len(f)-1] = 1 }, "written where nobody was"},
+	}
+}

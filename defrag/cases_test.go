@@ -25,7 +25,11 @@ func TestDefragCases(t *testing.T) {
 		require.ErrorIs(t, err, registry.ErrDeterministic)
 	})
 	t.Run("defrag-2", subscribersKeepUp)
-	t.Run("defrag-3", theDeadStayPut)
+	t.Run("defrag-3", func(t *testing.T) {
+		theDeadStayPut(t)
+		aPoolStaysPut(t)
+	})
+	t.Run("registry-13", oneEventPerMove)
 	t.Run("defrag-5", func(t *testing.T) {
 		// Without rollback: the handles that entities hold of themselves, before and after.
 		x := newWorld(t, 8)
@@ -225,4 +229,93 @@ func theDeadStayPut(t *testing.T) {
 	require.Zero(t, x.run(t, d).Left)
 	x.agree(t)
 	require.Equal(t, 5, x.r.Stats().Chunks, "320 entities in chunks of 64")
+}
+
+// aPoolStaysPut compacts around a pool with gaps, whose class also has entities of its own on both sides.
+func aPoolStaysPut(t *testing.T) {
+	x := newWorld(t, 0)
+	const slots = 100
+	var b *registry.Block
+	x.spawn(t, 0, 200)
+	x.window(t, func(w *registry.Window) {
+		var err error
+		b, err = registry.NewBlock(w, x.stones, "quarry", slots, &stone{Spot: spot{1, 2}})
+		require.NoError(t, err)
+	})
+	x.spawn(t, 0, 200)
+	var pooled []handles.Local
+	x.window(t, func(w *registry.Window) {
+		for range slots {
+			h, err := registry.SpawnIn(w, x.stones, b, &stone{Spot: spot{3, 4}})
+			require.NoError(t, err)
+			pooled = append(pooled, h)
+		}
+		for i, h := range pooled {
+			if i%3 == 0 {
+				require.NoError(t, b.Despawn(w, h))
+			}
+		}
+	})
+	x.destroy(t, everyOther(x.order), false)
+	x.reclaim(t)
+	base, first := b.Base(), b.Slot(0)
+	d, err := defrag.New(x.r, defrag.Config{})
+	require.NoError(t, err)
+	require.Positive(t, x.run(t, d).Moved) // the array of the model has nobody of the pool in it: a notice of one fails
+	require.Zero(t, x.run(t, d).Left)
+	require.Equal(t, base, b.Base())
+	require.Equal(t, first, b.Slot(0))
+	require.Equal(t, registry.BlockCounts{InUse: 66, Free: 34, Peak: slots}, b.Counts())
+	x.window(t, func(w *registry.Window) {
+		for i, h := range pooled {
+			require.Equal(t, i%3 != 0, x.r.Alive(h))
+			at, ok := registry.CacheIndex(w, b.Slot(i))
+			require.True(t, ok)
+			require.Equal(t, base+uint32(i), at, "one piece, and in place")
+			if i%3 != 0 {
+				require.Equal(t, h, b.Slot(i))
+				s, err := registry.Peek[spot](w, h)
+				require.NoError(t, err)
+				require.Equal(t, spot{3, 4}, s)
+			}
+		}
+	})
+	require.NoError(t, x.r.Verify())
+}
+
+// oneEventPerMove has an observer of every kind, and compares what they hear with the report and with the notices.
+func oneEventPerMove(t *testing.T) {
+	for _, temporal := range []int{0, 8} {
+		x := newWorld(t, temporal)
+		told := map[registry.EventKind]int{}
+		moved := map[handles.Local]int{}
+		for kind := registry.Spawned; kind <= registry.Destroyed; kind++ {
+			_, err := x.r.Observe(kind, func(_ *registry.Frame, es []registry.Event) {
+				told[kind] += len(es)
+				for _, e := range es {
+					if kind == registry.Moved {
+						moved[e.Entity]++
+					}
+				}
+			})
+			require.NoError(t, err)
+		}
+		x.spawn(t, 0, 500)
+		x.spawn(t, 1, 500)
+		dead := everyOther(x.order)
+		x.destroy(t, dead, false)
+		x.reclaim(t)
+		require.Equal(t, map[registry.EventKind]int{registry.Spawned: 1000, registry.Destroyed: len(dead)}, told)
+		clear(told)
+		d, err := defrag.New(x.r, defrag.Config{})
+		require.NoError(t, err)
+		rep := x.run(t, d)
+		require.Positive(t, rep.Moved)
+		require.Equal(t, map[registry.EventKind]int{registry.Moved: rep.Moved}, told)
+		for h, times := range moved {
+			require.Equal(t, 1, times, "%v", h)
+			require.True(t, x.r.Alive(h))
+		}
+		x.agree(t)
+	}
 }

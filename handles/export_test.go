@@ -94,6 +94,9 @@ func (g *Globals) Faults() map[string]func() {
 		"retired and free":    func() { f, _ := g.free.First(); g.ended.Ensure(f).Store(retiredMark) },
 		"free far away":       func() { g.free.Add(1 << 20) },
 		"a summary that lies": func() { g.free = g.burned },
+		"a free one lost":     func() { shared := g.free; i, _ := shared.First(); shared.Remove(i) },
+		"a burned one lost":   func() { shared := g.burned; i, _ := shared.First(); shared.Remove(i) },
+		"a cursor":            func() { g.fresh = uint64(g.limit) },
 	}
 }
 

@@ -76,14 +76,13 @@ func (q *frameRuns) oldest() uint64 {
 	return q.runs[q.from].frame
 }
 
-// at is the frame of the pending name at a position.
+// at is the frame of the pending name at a position; there has to be one.
 func (q *frameRuns) at(position uint64) uint64 {
-	for _, r := range q.runs[q.from:] {
-		if position < r.end {
-			return r.frame
-		}
+	i := q.from
+	for q.runs[i].end <= position {
+		i++
 	}
-	return 0
+	return q.runs[i].frame
 }
 
 // reset uses the memory again from its start when nothing is left.

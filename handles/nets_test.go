@@ -339,3 +339,23 @@ func TestNetLookUpsNeverMixTwoBindings(t *testing.T) {
 	readers.Wait()
 	require.NoError(t, n.Verify())
 }
+
+// A space may begin with any generation: what is below it was never anybody's.
+func TestAGenerationBelowTheFirstIsInvalid(t *testing.T) {
+	n := handles.NewNets(here, handles.NetsConfig{Limit: 4, FirstGeneration: 5})
+	h, ok := n.Issue(9)
+	require.True(t, ok)
+	for generation, want := range map[uint32]handles.Status{0: handles.Invalid, 1: handles.Invalid, 4: handles.Invalid, 5: handles.Live, 6: handles.Invalid} {
+		_, status := n.Local(handles.NewNet(here, h.Index(), generation))
+		require.Equal(t, want, status, "generation %d", generation)
+	}
+	n.Free(h, 1)
+	n.Confirm()
+	heir, ok := n.Issue(9)
+	require.True(t, ok)
+	require.Equal(t, handles.NewNet(here, h.Index(), 6), heir)
+	for generation, want := range map[uint32]handles.Status{4: handles.Invalid, 5: handles.Stale, 6: handles.Live} {
+		_, status := n.Local(handles.NewNet(here, h.Index(), generation))
+		require.Equal(t, want, status, "generation %d", generation)
+	}
+}

@@ -1,7 +1,9 @@
 package handles_test
 
 import (
+	"runtime"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -156,6 +158,66 @@ func TestSkippedNamesAreNeverIssued(t *testing.T) {
 	require.Equal(t, uint32(7), last.Generation(), "dying, too")
 	l.Free(last, 1)
 	require.Equal(t, 1, l.Stats().Retired)
+	require.NoError(t, l.Verify())
+}
+
+func TestOnlyTheCurrentNameIsSkipped(t *testing.T) {
+	l := handles.NewLocals(handles.LocalsConfig{Limit: 2})
+	never := handles.NewLocal(2, 1)
+	require.Equal(t, never, l.Skip(never, 3), "its index was never claimed")
+	h, ok := l.IssueRun(1, 0)
+	require.True(t, ok)
+	require.True(t, handles.Succeed(l.WordAt(h.Index()), h, 4, 0))
+	l.Succeeded(1)
+	before, word := l.Stats(), l.Word(h.Index())
+	for _, other := range []handles.Local{h, handles.NewLocal(h.Index(), 3), handles.NewLocal(h.Index(), 6)} {
+		require.Equal(t, other, l.Skip(other, 9), "%v is not the name", other)
+	}
+	require.Equal(t, before, l.Stats())
+	require.Equal(t, word, l.Word(h.Index()))
+	require.NoError(t, l.Verify())
+}
+
+// TestARunThatOthersReserveFrom has somebody reserve while names that were taken back are claimed again as a run, which takes
+// a while: it is the run or another one, and whoever reserved keeps the name.
+func TestARunThatOthersReserveFrom(t *testing.T) {
+	const n, rounds = 4096, 60
+	l := handles.NewLocals(handles.LocalsConfig{Limit: n * (rounds + 2)})
+	var turn atomic.Int64
+	done := make(chan handles.Local)
+	go func() {
+		for round := range int64(rounds) {
+			for turn.Load() <= round {
+				runtime.Gosched()
+			}
+			h, _ := l.Reserve()
+			done <- h
+		}
+	}()
+	first, ok := l.IssueRun(n, 0)
+	require.True(t, ok)
+	reserved := map[handles.Local]bool{}
+	for round := range rounds {
+		hs := runOf(first, n)
+		for i := n - 1; i >= 0; i-- {
+			if !l.Unissue(hs[i]) {
+				t.Fatalf("round %d: %v is not taken back", round, hs[i])
+			}
+		}
+		turn.Add(1)
+		first, ok = l.IssueRun(n, 0)
+		h := <-done
+		require.True(t, ok, "round %d", round)
+		require.False(t, h == 0 || reserved[h])
+		reserved[h] = true
+		require.Equal(t, handles.NotSpawned, l.Status(h))
+		for _, own := range runOf(first, n) {
+			if own == h || !l.Alive(own) {
+				t.Fatalf("round %d: %v, alive %t, beside %v", round, own, l.Alive(own), h)
+			}
+		}
+	}
+	require.Equal(t, n+rounds, l.Stats().Issued)
 	require.NoError(t, l.Verify())
 }
 

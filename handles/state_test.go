@@ -333,3 +333,38 @@ func TestTheStateForgetsHowItCameAbout(t *testing.T) {
 	require.NoError(t, winding.Verify())
 	assert.Equal(t, straight.State(), winding.State())
 }
+
+// TestOnlyAFreshSpaceIsRestored asks beforehand, and then does it: both say no to a space that has been used.
+func TestOnlyAFreshSpaceIsRestored(t *testing.T) {
+	l := handles.NewLocals(handles.LocalsConfig{Limit: 10})
+	state := l.State()
+	require.NoError(t, l.Check(state))
+	_, ok := l.Reserve()
+	require.True(t, ok)
+	assert.ErrorIs(t, l.Check(state), handles.ErrNotFresh)
+	assert.ErrorIs(t, l.Restore(state), handles.ErrNotFresh)
+	assert.Equal(t, 1, l.Stats().Issued)
+
+	g := handles.NewGlobals(10, 0)
+	globals := g.State()
+	require.NoError(t, g.Check(globals))
+	require.EqualValues(t, 4, g.Issue(4))
+	g.Unissue(4)
+	assert.ErrorIs(t, g.Check(globals), handles.ErrNotFresh, "burned is used, too")
+	assert.ErrorIs(t, g.Restore(globals), handles.ErrNotFresh)
+
+	for name, use := range map[string]func(n *handles.Nets){
+		"issued":             func(n *handles.Nets) { n.Issue(1) },
+		"issued and dead":    func(n *handles.Nets) { h, _ := n.Issue(1); n.Free(h, 1) },
+		"seen somebody's":    func(n *handles.Nets) { n.Bind(handles.NewNet(here+1, 1, 1), 1) },
+		"somebody's is dead": func(n *handles.Nets) { h := handles.NewNet(here+1, 1, 1); n.Bind(h, 1); n.Free(h, 1) },
+	} {
+		n := handles.NewNets(here, handles.NetsConfig{})
+		nets := n.State()
+		require.NoError(t, n.Check(nets))
+		use(n)
+		assert.ErrorIs(t, n.Check(nets), handles.ErrNotFresh, name)
+		assert.ErrorIs(t, n.Restore(nets), handles.ErrNotFresh, name)
+		assert.NoError(t, n.Verify(), name)
+	}
+}

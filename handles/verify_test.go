@@ -80,6 +80,17 @@ func TestVerifyFindsEveryFaultOfLocals(t *testing.T) {
 	}
 }
 
+func TestVerifyMissesAPageThatNothingWaitsIn(t *testing.T) {
+	s := handles.NewLocals(handles.LocalsConfig{Limit: 5000})
+	for range 5000 {
+		_, ok := s.Issue(0)
+		require.True(t, ok)
+	}
+	require.NoError(t, s.Verify())
+	s.Faults()["a lost page"]()
+	assert.EqualError(t, s.Verify(), "locals: page 0 is missing")
+}
+
 func TestVerifyFindsEveryFaultOfGlobals(t *testing.T) {
 	mixed := func() *handles.Globals {
 		g := handles.NewGlobals(20, 2)

@@ -48,6 +48,31 @@ func TestOnePageWinsWhenManyCreateIt(t *testing.T) {
 	}
 }
 
+// A directory that takes long to make, so that several goroutines are at it at once.
+func TestOneDirectoryWinsWhenManyMakeIt(t *testing.T) {
+	for range 20 {
+		l := handles.NewLazyWords(1 << 28)
+		var (
+			all   [8]*atomic.Uint64
+			wait  sync.WaitGroup
+			start = make(chan struct{})
+		)
+		for g := range all {
+			wait.Go(func() {
+				<-start
+				all[g] = l.Ensure(5000)
+				all[g].Add(1)
+			})
+		}
+		close(start)
+		wait.Wait()
+		assert.EqualValues(t, len(all), l.Get(5000))
+		for _, at := range all {
+			assert.Same(t, all[0], at)
+		}
+	}
+}
+
 // The directory of a lazy table is made once, however many goroutines need it first.
 func TestLazyWordsAreMadeOnce(t *testing.T) {
 	for range 50 {

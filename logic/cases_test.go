@@ -14,6 +14,7 @@ import (
 
 	"github.com/airlock-ecs/airlock/handles"
 	"github.com/airlock-ecs/airlock/logic"
+	"github.com/airlock-ecs/airlock/pool"
 	"github.com/airlock-ecs/airlock/registry"
 )
 
@@ -139,6 +140,15 @@ var callbackKinds = map[string]func(w *world, fn func()){
 		w.mu.Unlock()
 		_ = w.e.Defer(func(*registry.Window) error { return errTest })
 	},
+	"pool New": func(w *world, fn func()) {
+		var once sync.Once
+		build := func() (*value, error) { once.Do(fn); return new(value), nil }
+		w.borrows(pool.Config[value]{New: build, Reset: func(*value) {}})
+	},
+	"pool Reset": func(w *world, fn func()) {
+		var once sync.Once
+		w.borrows(pool.Config[value]{Reset: func(*value) { once.Do(fn) }})
+	},
 	"log handler": func(w *world, fn func()) {
 		logging := make(chan struct{})
 		w.log.set(func() { close(logging); fn() })
@@ -147,6 +157,17 @@ var callbackKinds = map[string]func(w *world, fn func()){
 			return nil
 		})
 	},
+}
+
+// borrows has a system take from a pool and give back, in every frame.
+func (w *world) borrows(c pool.Config[value]) {
+	p, err := pool.New(c)
+	assert.NoError(w.t, err)
+	_, _ = w.e.AddSystem(logic.Physics, "borrows", func(*logic.Frame) {
+		if h, err := p.Take(); assert.NoError(w.t, err) {
+			_ = h.Release()
+		}
+	})
 }
 
 func waitingForYourself(t *testing.T) {
@@ -158,7 +179,7 @@ func waitingForYourself(t *testing.T) {
 		"Run":        func(w *world) error { return w.e.Run(background()) },
 		"Shutdown":   func(w *world) error { return w.e.Shutdown(background()) },
 	}
-	for _, kind := range []string{"Spawn", "SpawnBatch", "Defer", "Enqueue", "system", "worker", "Frame.Defer", "observer", "OnError"} {
+	for _, kind := range []string{"Spawn", "SpawnBatch", "Defer", "Enqueue", "system", "worker", "Frame.Defer", "observer", "OnError", "pool New", "pool Reset"} {
 		for name, call := range calls {
 			t.Run(kind+"/"+name, func(t *testing.T) {
 				w := newWorld(t, fast)
@@ -225,6 +246,7 @@ var everyCall = map[string]func(w *world){
 	"Inbox":       func(w *world) { b, _ := logic.NewInbox[int](w.e, 1); _ = b.Send(1); b.Len() },
 	"peers":       func(w *world) { _ = w.e.AddPeer(1); _ = w.e.Ack(1, 0); _ = w.e.DropPeer(1) },
 	"Input":       func(w *world) { _ = w.e.Input(0, 0, nil) },
+	"Journal":     func(w *world) { _ = w.e.Journal(w.t.TempDir()) },
 	"Rollback":    func(w *world) { _ = w.e.Rollback(0) },
 	"Stats":       func(w *world) { w.e.Stats() },
 	"New":         func(w *world) { _, _ = logic.New(w.r, logic.Config{}) },

@@ -53,6 +53,21 @@ func (g *Gate) Serve() (n int, stall time.Duration, yielded bool) {
 	return g.d.budget.served, time.Duration(g.d.clock.now() - start), yielded
 }
 
+// PassAsTheQueueFills is Pass of a caller who finds a place, which somebody else takes before him.
+func (g *Gate) PassAsTheQueueFills(fn func()) error {
+	make, limit := g.d.pool.New, g.q.limit
+	g.q.limit = 1
+	g.d.pool.New = func() any { // comes between the look and the taking
+		g.q.take(gaugeOp)
+		return make()
+	}
+	defer func() {
+		g.q.give(gaugeOp)
+		g.d.pool.New, g.q.limit = make, limit
+	}()
+	return g.Pass(fn)
+}
+
 // Shut answers everybody.
 func (g *Gate) Shut() { g.d.shut() }
 

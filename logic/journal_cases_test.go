@@ -242,9 +242,9 @@ func TestWhatAReplayRefuses(t *testing.T) {
 	require.EqualValues(t, 5, frame)
 }
 
-// TestTheSameHashEverywhere is the case snapshot-2: the workers of 1,000 frames defer spawns, in processes with various
+// TestSnapshot2TheSameHashEverywhere is the case snapshot-2: the workers of 1,000 frames defer spawns, in processes with various
 // processors, environments and workers.
-func TestTheSameHashEverywhere(t *testing.T) {
+func TestSnapshot2TheSameHashEverywhere(t *testing.T) {
 	const role = "AIRLOCK_TEST_WORKERS"
 	if workers := os.Getenv(role); workers != "" {
 		n, err := strconv.Atoi(workers)
@@ -259,7 +259,7 @@ func TestTheSameHashEverywhere(t *testing.T) {
 	want := deferredSpawns(t, 1)
 	require.Equal(t, 1001, strings.Count(want, "\n"))
 	for i := range processes {
-		child := exec.Command(os.Args[0], "-test.run=^TestTheSameHashEverywhere$")
+		child := exec.Command(os.Args[0], "-test.run=^TestSnapshot2TheSameHashEverywhere$")
 		child.Env = append(os.Environ(),
 			role+"="+strconv.Itoa([]int{1, 2, 16}[i%3]),
 			"GOMAXPROCS="+strconv.Itoa(1+i%7),

@@ -202,9 +202,9 @@ func (w *theatre) crowd(seed uint64) (stop func()) {
 	}
 }
 
-// TestReplayOfARace is the case snapshot-5: eight goroutines race for the window, inputs come late, and frames are rolled
+// TestSnapshot5ReplayOfARace is the case snapshot-5: eight goroutines race for the window, inputs come late, and frames are rolled
 // back; the journal gives the same handles, slots and hashes.
-func TestReplayOfARace(t *testing.T) {
+func TestSnapshot5ReplayOfARace(t *testing.T) {
 	frames := 1000
 	if testing.Short() || raceEnabled {
 		frames = 80
@@ -279,9 +279,9 @@ func cutPoints(t testing.TB, b []byte) (points []cutPoint) {
 	return points
 }
 
-// TestACutJournalIsReplayedToItsLastWholeRecord is the other half of the case snapshot-5: a small journal is cut off behind
+// TestSnapshot5ACutJournalIsReplayedToItsLastWholeRecord is the other half of the case snapshot-5: a small journal is cut off behind
 // each of its bytes, and every cut is replayed.
-func TestACutJournalIsReplayedToItsLastWholeRecord(t *testing.T) {
+func TestSnapshot5ACutJournalIsReplayedToItsLastWholeRecord(t *testing.T) {
 	c := registry.Config{TemporalFrames: 8, Deterministic: true, MaxEntities: 100}
 	dir := t.TempDir()
 	w := recorded(t, c, dir)

@@ -250,14 +250,14 @@ func (e *Engine) finish() {
 	if fault.Enabled {
 		fault.At(fault.Finishing)
 	}
-	e.backlog.add(&e.door, &e.lanes)
+	late := e.lanes.shut(nil) // who waits at the door has been answered
 	for b := e.backlog.front(); b != nil; b = e.backlog.front() {
 		for b.hasOps(&e.lanes) {
 			e.dropped = append(e.dropped, b.take())
 		}
 		e.backlog.pop()
 	}
-	for _, run := range e.lanes.shut(nil) {
+	for _, run := range late {
 		e.dropped = append(e.dropped, run...)
 	}
 	for len(e.dropped) > 0 {

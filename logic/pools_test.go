@@ -133,7 +133,7 @@ func TestSyncTestOfPools(t *testing.T) {
 	require.ErrorIs(t, w.e.Step(), logic.ErrStopped)
 }
 
-// TestPoolsThatGuess is TestGuessesAreNotCompared for pools: once all inputs are there, who got them late agrees with who
+// TestPoolsThatGuess is TestSnapshot4GuessesAreNotCompared for pools: once all inputs are there, who got them late agrees with who
 // got them in time.
 func TestPoolsThatGuess(t *testing.T) {
 	frames := 300
@@ -441,8 +441,8 @@ func TestSlotsDestroyedBeforeTheirPoolIsThereAgain(t *testing.T) {
 	step(20)
 }
 
-// TestALedgerOfPools is TestALedgerSurvivesRollbacks for pools: who hears of everything knows who lives, and where.
-func TestALedgerOfPools(t *testing.T) {
+// TestRegistry13ALedgerOfPools is TestRegistry13ALedgerSurvivesRollbacks for pools: who hears of everything knows who lives, and where.
+func TestRegistry13ALedgerOfPools(t *testing.T) {
 	frames := 200
 	if testing.Short() || raceEnabled {
 		frames = 60

@@ -52,9 +52,9 @@ func keepLogbook(t testing.TB, r *registry.Registry) *logbook {
 	return l
 }
 
-// TestALedgerSurvivesRollbacks is the part of the case registry-13 that is about rollback, and that of defrag-5 about
+// TestRegistry13ALedgerSurvivesRollbacks is the part of the case registry-13 that is about rollback, and that of defrag-5 about
 // subscribers: who hears of everything knows who lives, and where.
-func TestALedgerSurvivesRollbacks(t *testing.T) {
+func TestRegistry13ALedgerSurvivesRollbacks(t *testing.T) {
 	w := newTheatre(t, logic.Config{Workers: 1})
 	l := keepLogbook(t, w.r)
 	rnd := rand.New(rand.NewPCG(8, 8))
@@ -79,8 +79,8 @@ func TestALedgerSurvivesRollbacks(t *testing.T) {
 	require.NotZero(t, w.e.Stats().Rollbacks)
 }
 
-// TestRollbackOverAMove is the case defrag-5.
-func TestRollbackOverAMove(t *testing.T) {
+// TestDefrag5RollbackOverAMove is the case defrag-5.
+func TestDefrag5RollbackOverAMove(t *testing.T) {
 	r, err := registry.New(registry.Config{TemporalFrames: 8})
 	require.NoError(t, err)
 	temporal[own](t, r)

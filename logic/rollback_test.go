@@ -3,6 +3,7 @@ package logic_test
 import (
 	"errors"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -240,8 +241,8 @@ func (w *theatre) living() (hs []handles.Local, state string) {
 	return hs, state
 }
 
-// TestRollbackOnOneSideOnly is the case logic-17.
-func TestRollbackOnOneSideOnly(t *testing.T) {
+// TestLogic17RollbackOnOneSideOnly is the case logic-17.
+func TestLogic17RollbackOnOneSideOnly(t *testing.T) {
 	frames := 5000
 	if testing.Short() || raceEnabled {
 		frames = 150
@@ -287,9 +288,9 @@ func snapshotHash(t testing.TB, w *theatre) (hash uint64) {
 	return hash
 }
 
-// TestGuessesAreNotCompared is the case snapshot-4: an engine that gets its inputs late and rolls back agrees with
+// TestSnapshot4GuessesAreNotCompared is the case snapshot-4: an engine that gets its inputs late and rolls back agrees with
 // one that got them in time, once they are all there. Outside handles name who they named.
-func TestGuessesAreNotCompared(t *testing.T) {
+func TestSnapshot4GuessesAreNotCompared(t *testing.T) {
 	frames := 3000
 	if testing.Short() || raceEnabled {
 		frames = 120
@@ -349,8 +350,97 @@ func TestGuessesAreNotCompared(t *testing.T) {
 	require.NotZero(t, guess.e.Stats().Rollbacks)
 }
 
-// TestTheDepthOfTheRing is the case logic-18.
-func TestTheDepthOfTheRing(t *testing.T) {
+// TestSnapshot4OneFlippedBitIsOneAlarm is the other half of the case snapshot-4: two engines get their inputs late, each
+// in its own way, and frames that no input can change any more are compared. Nothing is told until a bit is flipped in
+// one of them, and then its frame.
+func TestSnapshot4OneFlippedBitIsOneAlarm(t *testing.T) {
+	const horizon = 8 // frames; inputs are at most so late
+	frames, flipAt := uint64(600), uint64(500)
+	if testing.Short() || raceEnabled {
+		frames, flipAt = 120, 90
+	}
+	sides := [2]*theatre{newTheatre(t, logic.Config{Workers: 1}), newTheatre(t, logic.Config{Workers: 1})}
+	inputs := rand.New(rand.NewPCG(3, 3))
+	type late struct {
+		frame, due uint64
+		data       []byte
+	}
+	var waiting [2][]late
+	var delays [2]*rand.Rand
+	for i := range sides {
+		sides[i].births = true
+		delays[i] = rand.New(rand.NewPCG(4, uint64(i)))
+		require.NoError(t, sides[i].e.Defer(func(win *registry.Window) error {
+			_, err := sides[i].walkers.SpawnBatch(win, 20, func(_ int, e *walker) { e.Speed.X = 1 })
+			return err
+		}))
+	}
+	var alarm uint64
+	var told snapshot.Difference
+	for n := uint64(1); n <= frames && alarm == 0; n++ {
+		data := []byte{byte(inputs.Uint32())}
+		for i, w := range sides {
+			waiting[i] = append(waiting[i], late{n, n + delays[i].Uint64N(horizon), data})
+			waiting[i] = slices.DeleteFunc(waiting[i], func(in late) bool {
+				if in.due > n {
+					return false
+				}
+				require.NoError(t, w.e.Input(0, in.frame, in.data))
+				return true
+			})
+			if i == 1 && n == flipAt {
+				require.NoError(t, w.e.Defer(flipABit(w)))
+			}
+			require.NoError(t, w.e.Step())
+		}
+		if n <= horizon {
+			continue
+		}
+		if d, differ := differenceAt(t, sides, n-horizon); differ {
+			alarm, told = n-horizon, d
+		}
+	}
+	require.Equal(t, flipAt, alarm)
+	require.Contains(t, told.String(), "spot.X")
+	for _, w := range sides {
+		require.NotZero(t, w.e.Stats().Rollbacks)
+		require.NoError(t, w.r.Verify())
+	}
+}
+
+// differenceAt is what two theatres differ in, in a frame that the ring still has.
+func differenceAt(t testing.TB, sides [2]*theatre, frame uint64) (snapshot.Difference, bool) {
+	var shots [2]*registry.Snapshot
+	for i, w := range sides {
+		s, err := w.r.AcquireAt(frame)
+		require.NoError(t, err)
+		defer s.Release()
+		shots[i] = s
+	}
+	return snapshot.DiffTemporal(shots[0], shots[1])
+}
+
+// flipABit is an operation that changes one bit of one cell.
+func flipABit(w *theatre) func(*registry.Window) error {
+	return func(win *registry.Window) error {
+		q, err := views.NewQuery[struct {
+			Spot []spot
+			ID   []handles.Local
+		}](w.r)
+		if err != nil {
+			return err
+		}
+		for m := range q.Runs(win) {
+			flipped := m.Spot[0]
+			flipped.X = math.Float64frombits(math.Float64bits(flipped.X) ^ 1)
+			return registry.Set(win, m.ID[0], flipped)
+		}
+		return errors.New("nobody lives")
+	}
+}
+
+// TestLogic18TheDepthOfTheRing is the case logic-18.
+func TestLogic18TheDepthOfTheRing(t *testing.T) {
 	w := newTheatre(t, logic.Config{Workers: 1})
 	states := map[uint64]string{}
 	step := func() {
@@ -440,9 +530,9 @@ func TestResetEndsTheHistory(t *testing.T) {
 	require.NoError(t, w.r.Verify())
 }
 
-// TestTheForgottenField is the case snapshot-3: a system counts in a Cold field and lets the count into a Temporal
+// TestSnapshot3TheForgottenField is the case snapshot-3: a system counts in a Cold field and lets the count into a Temporal
 // one. SyncTest stops in the first frame that used it, and names the component.
-func TestTheForgottenField(t *testing.T) {
+func TestSnapshot3TheForgottenField(t *testing.T) {
 	r, err := registry.New(registry.Config{TemporalFrames: 8, Deterministic: true})
 	require.NoError(t, err)
 	temporal[spot](t, r)

@@ -18,6 +18,7 @@ import (
 func TestEntityCasesInEveryRegistry(t *testing.T) {
 	for name, c := range map[string]registry.Config{"plain": {}, "deterministic": {Deterministic: true}, "ring": {TemporalFrames: 8}} {
 		t.Run(name, func(t *testing.T) {
+			t.Run("handles-1", func(t *testing.T) { despawningIsFinal(t, c) })
 			t.Run("pool-2", func(t *testing.T) { pooledNotOurs(t, c) })
 			t.Run("pool-9", func(t *testing.T) {
 				for _, n := range []int{1, 63, 64, 65, 128} {
@@ -54,6 +55,70 @@ func pooledNotOurs(t *testing.T, c registry.Config) {
 	require.Zero(t, at)
 	_, ok = p.SlotOf(theirs)
 	require.False(t, ok)
+}
+
+// despawningIsFinal cycles the index of one who was despawned, until somebody else has it.
+func despawningIsFinal(t *testing.T, c registry.Config) {
+	for name, despawn := range map[string]func(q *quiver, p *pool.Entities[arrow], h handles.Local){
+		"in a window": func(q *quiver, p *pool.Entities[arrow], h handles.Local) {
+			q.update(func(w *registry.Window) { require.NoError(t, p.Despawn(w, h)) })
+		},
+		"in a frame": func(q *quiver, p *pool.Entities[arrow], h handles.Local) {
+			q.frame(func(f *registry.Frame) { require.NoError(t, p.DespawnNow(f, h)) })
+		},
+		"by a question": func(q *quiver, p *pool.Entities[arrow], h handles.Local) {
+			q.update(func(w *registry.Window) {
+				require.Equal(t, 1, p.DespawnWhere(w, func(other handles.Local, _ *arrow) bool { return other == h }))
+			})
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			q := newQuiver(t, c)
+			p := q.pool(1, bare)
+			var h handles.Local
+			var n handles.Net
+			spawn := func() (h handles.Local) {
+				q.update(func(w *registry.Window) {
+					var ok bool
+					h, ok = p.Spawn(w, fired)
+					require.True(t, ok)
+				})
+				return h
+			}
+			h = spawn()
+			q.update(func(w *registry.Window) {
+				var err error
+				n, err = w.AssignNet(h)
+				require.NoError(t, err)
+			})
+			dead := func() {
+				t.Helper()
+				require.False(t, q.r.Alive(h))
+				require.False(t, q.r.AliveNet(n))
+				_, err := q.r.Resolve(h)
+				require.ErrorIs(t, err, registry.ErrStale)
+				require.ErrorIs(t, q.r.Destroy(h), registry.ErrStale)
+			}
+			despawn(q, p, h)
+			dead()
+			cycled := false
+			for range 5 {
+				q.update(func(w *registry.Window) {
+					w.ProcessDeferredDestructions()
+					w.ConfirmLocalRecycles()
+					w.ConfirmNetRecycles()
+				})
+				next := spawn()
+				cycled = cycled || next.Index() == h.Index()
+				dead()
+				require.True(t, q.r.Alive(next))
+				despawn(q, p, next)
+				require.False(t, q.r.Alive(next))
+			}
+			require.True(t, cycled, "the index came back")
+			dead()
+		})
+	}
 }
 
 // sight is who a loop over the whole registry meets.

@@ -178,8 +178,8 @@ func TestASnapshotShowsItsFrame(t *testing.T) {
 	}
 }
 
-// TestASnapshotReleasedTwice is the case registry-9.
-func TestASnapshotReleasedTwice(t *testing.T) {
+// TestRegistry9ASnapshotReleasedTwice is the case registry-9.
+func TestRegistry9ASnapshotReleasedTwice(t *testing.T) {
 	s := newStage(t, 0)
 	_, err := s.r.Acquire()
 	require.ErrorIs(t, err, registry.ErrNotPublished)

@@ -3,6 +3,7 @@ package views_test
 import (
 	"cmp"
 	"fmt"
+	"runtime"
 	"slices"
 	"sync"
 	"testing"
@@ -398,6 +399,59 @@ func TestResetInsideALoopEndsIt(t *testing.T) {
 				require.Equal(t, 1, runs)
 				require.Zero(t, q.Count(win))
 			})
+		})
+	}
+}
+
+// TestArchetype9QueriesLeaveNoTrace is the part of the case archetype-9 that is about queries: made, used and forgotten,
+// while signatures come and go.
+func TestArchetype9QueriesLeaveNoTrace(t *testing.T) {
+	rounds := 20_000
+	if testing.Short() {
+		rounds = 3000
+	}
+	for _, temporal := range []int{0, 8} {
+		t.Run(fmt.Sprintf("temporal=%d", temporal), func(t *testing.T) {
+			r, err := registry.New(registry.Config{TemporalFrames: temporal})
+			require.NoError(t, err)
+			w := &world{r, t}
+			registered[Frozen](t, r)
+			hs := w.spawn(class[Mover](w), 100)
+			churn := func(rounds int) {
+				const each = 100
+				for range rounds / each {
+					w.window(func(win *registry.Window) {
+						registry.AddBatch(win, hs[:50], Frozen{})
+						for i := range each {
+							filter := views.With[Frozen]()
+							if i%2 == 0 {
+								filter = views.Without[Frozen]()
+							}
+							if got := query[movers](w, filter).Count(win); got != 50 {
+								require.Equal(t, 50, got)
+							}
+						}
+						registry.RemoveBatch[Frozen](win, hs[:50])
+						win.ProcessDeferredDestructions()
+					})
+				}
+			}
+			measure := func() (uint64, registry.Stats) {
+				runtime.GC()
+				var m runtime.MemStats
+				runtime.ReadMemStats(&m)
+				return m.HeapAlloc, r.Stats()
+			}
+			churn(rounds / 10)
+			heap, before := measure()
+			for range 3 {
+				churn(rounds * 3 / 10)
+				now, s := measure()
+				require.Less(t, now, heap+heap/8+256<<10)
+				require.Equal(t, before.Chunks, s.Chunks)
+				require.Equal(t, before.Archetypes, s.Archetypes)
+			}
+			require.NoError(t, r.Verify())
 		})
 	}
 }
