@@ -1,8 +1,10 @@
 package defrag
 
 import (
+	"context"
 	"math"
 	"math/bits"
+	"runtime/trace"
 	"time"
 
 	"github.com/airlock-ecs/airlock/archetype"
@@ -25,6 +27,7 @@ const batchMoves = 256
 // Concurrency: window holder; tells the subscribers to moves. Allocates: for growth.
 func (c *Compactor) Run(w *registry.Window) (Report, error) {
 	began := time.Now()
+	defer trace.StartRegion(context.Background(), "airlock.defrag").End()
 	var rep Report
 	if r, err := registry.Opened(w); err != nil {
 		return rep, err

@@ -6,6 +6,8 @@ import (
 	"log/slog"
 	"runtime"
 	"time"
+
+	"github.com/airlock-ecs/airlock/flight"
 )
 
 // Config says how an engine runs. The zero value works.
@@ -20,6 +22,9 @@ type Config struct {
 	Defrag       Defrag        // compaction of the registry, a little in every frame; the zero value: none
 	SyncTest     int           // simulate this many frames again after every frame and compare; what differs stops the engine with a DesyncError. Below half the ring; 0: off
 	Logger       *slog.Logger  // where overruns, and errors without an OnError, are written; nil means slog.Default
+	// Flight writes the last seconds as a trace when a frame is too long, or something overruns the watchdog; nil: nothing is recorded.
+	// It records from New until the engine has ended. While it does, every frame and handshake is traced, which allocates.
+	Flight *flight.Recorder
 	// OnError is told of every failure that has no caller to go to: errors of deferred
 	// operations, panics of systems, observers and subscribers to moves. It is called on Logic,
 	// or on the goroutine that Logic has lent the window to. With an OnError the engine goes on

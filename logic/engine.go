@@ -3,6 +3,7 @@ package logic
 import (
 	"errors"
 	"fmt"
+	"math"
 	"sync"
 	"time"
 
@@ -19,11 +20,13 @@ import (
 // queues, waiting. Logic is not a goroutine but a role: user code on Logic runs on an inner
 // goroutine, which is replaced if user code ends it, and ownership passes with the replacement.
 type Engine struct {
-	reg   *registry.Registry
-	core  *registry.Core
-	id    uintptr // marks callbacks of this registry on a stack
-	cfg   Config  // complete; set once
-	clock clock
+	reg  *registry.Registry
+	core *registry.Core
+	id   uintptr // marks callbacks of this registry on a stack
+	cfg  Config  // complete; set once
+	// frameLimit is how many nanoseconds a frame may take before the flight recorder is told; set once.
+	frameLimit int64
+	clock      clock
 
 	// Logic's.
 	stepper   stepper
@@ -89,6 +92,10 @@ func New(r *registry.Registry, c Config) (*Engine, error) {
 		stop:     make(chan struct{}),
 		ended:    make(chan struct{}),
 	}
+	e.frameLimit = math.MaxInt64
+	if c.Flight != nil {
+		e.frameLimit = int64(c.Flight.Budget(c.Rate))
+	}
 	e.queue.limit = uint64(c.QueueSize)
 	e.watch.limit = int64(c.Watchdog)
 	e.peerTable.members = make(map[uint32]*peer)
@@ -112,6 +119,12 @@ func New(r *registry.Registry, c Config) (*Engine, error) {
 	if err := e.stepper.compactor.init(r, e.core, c.Defrag); err != nil {
 		e.core.Detach()
 		return nil, err
+	}
+	if c.Flight != nil {
+		if err := c.Flight.Begin(); err != nil {
+			e.core.Detach()
+			return nil, fmt.Errorf("logic: Config.Flight: %w", err)
+		}
 	}
 	return e, nil
 }

@@ -2,29 +2,47 @@ package logic
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"runtime/debug"
 	"time"
 
 	"github.com/airlock-ecs/airlock/internal/caller"
+	"github.com/airlock-ecs/airlock/registry"
 )
 
 // report hands a failure that has no caller to OnError, or without one to the log.
 func (e *Engine) report(err error) {
 	if e.cfg.OnError == nil {
-		e.log(slog.LevelError, "operation failed", slog.Any("error", err))
+		attrs := []slog.Attr{slog.Uint64("frame", e.FrameNumber()), slog.Any("err", err)}
+		var failure *registry.PanicError
+		if errors.As(err, &failure) {
+			attrs[0] = slog.Uint64("frame", failure.Frame)
+			attrs = append(attrs, slog.String("where", failure.Where))
+			if len(failure.Stack) > 0 {
+				attrs = append(attrs, slog.String("stack", string(failure.Stack)))
+			}
+		}
+		e.log(slog.LevelError, "operation failed", attrs...)
 		return
 	}
 	e.tell(err)
 }
 
-// reportOverrun logs a callback that outlasts the watchdog, with its stack if that is known.
-func (e *Engine) reportOverrun(what string, ran time.Duration, stack string) {
+// reportOverrun logs a callback that outlasts the watchdog, with its stack if that is known, and has the flight
+// recorder write what led to it.
+func (e *Engine) reportOverrun(who culprit, ran time.Duration, stack string) {
+	if f := e.cfg.Flight; f != nil {
+		f.Overran(e.FrameNumber(), who.String(), ran)
+	}
 	attrs := []slog.Attr{
-		slog.String("callback", what),
-		slog.Duration("running", ran),
-		slog.Duration("watchdog", e.cfg.Watchdog),
 		slog.Uint64("frame", e.FrameNumber()),
+		slog.String("cause", who.String()),
+		slog.Duration("took", ran),
+		slog.Duration("limit", e.cfg.Watchdog),
+	}
+	if who.system != "" {
+		attrs = append(attrs, slog.String("system", who.system))
 	}
 	if stack != "" {
 		attrs = append(attrs, slog.String("stack", stack))
@@ -59,7 +77,7 @@ func (e *Engine) tell(err error) {
 	defer func() { e.watch.begin(e.clock.now(), was) }()
 	defer func() {
 		if v := recover(); v != nil {
-			e.log(slog.LevelError, "OnError panicked", slog.Any("panic", v), slog.String("stack", string(debug.Stack())))
+			e.log(slog.LevelError, "OnError panicked", slog.Uint64("frame", e.FrameNumber()), slog.Any("panic", v), slog.String("stack", string(debug.Stack())))
 		}
 	}()
 	caller.Within(e.id, func() { e.cfg.OnError(err) })

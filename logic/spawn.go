@@ -3,6 +3,7 @@ package logic
 import (
 	"context"
 	"runtime/debug"
+	"runtime/trace"
 	"time"
 
 	"github.com/airlock-ecs/airlock/handles"
@@ -25,6 +26,9 @@ func (e *Engine) Spawn(ctx context.Context, fn func(*registry.Window) error) err
 	if fn == nil {
 		return errNilCallback
 	}
+	if trace.IsEnabled() {
+		return e.spawnTraced(ctx, fn)
+	}
 	w, err := e.enter(ctx)
 	if err != nil {
 		return err
@@ -46,16 +50,26 @@ func (e *Engine) SpawnBatch(ctx context.Context, fns ...func(*registry.Window) e
 	if len(fns) == 0 {
 		return errs
 	}
-	w, err := e.enter(ctx)
-	if err != nil {
+	if err := e.spawnBatch(ctx, fns, errs); err != nil {
 		for i := range errs {
 			errs[i] = err
 		}
-		return errs
+	}
+	return errs
+}
+
+// spawnBatch fills in what comes of fns; an error is what keeps all of them from running.
+func (e *Engine) spawnBatch(ctx context.Context, fns []func(*registry.Window) error, errs []error) error {
+	if trace.IsEnabled() {
+		return e.spawnBatchTraced(ctx, fns, errs)
+	}
+	w, err := e.enter(ctx)
+	if err != nil {
+		return err
 	}
 	defer e.leave(w)
 	e.runBatch(fns, errs)
-	return errs
+	return nil
 }
 
 // runBatch runs fns. One that ends the goroutine leaves the rest to the deferred call.
@@ -125,6 +139,6 @@ func (e *Engine) leave(w *waiter) {
 // stack still shows who called.
 func (e *Engine) overran(ran int64) {
 	if ran > 0 {
-		e.reportOverrun(callers.String(), time.Duration(ran), string(debug.Stack()))
+		e.reportOverrun(culprit{what: callers}, time.Duration(ran), string(debug.Stack()))
 	}
 }

@@ -98,6 +98,7 @@ type stepper struct {
 	block    []Frame
 	failures []error // panics of this frame's systems
 
+	regions    regions // of a trace
 	current    *System // the system that runs
 	runCurrent func()  // runs it; made once, so that a steady frame allocates nothing
 
@@ -116,6 +117,7 @@ func (s *stepper) midFrame() bool { return s.stage != stageBegin || s.again }
 // step runs one frame to its end, or goes on with the one that was left in the middle. If the registry is to
 // go back, the frames from there to the present are simulated again before it.
 func (s *stepper) step() {
+	s.regions = regions{} // those of a goroutine that has ended
 	for {
 		switch s.stage {
 		case stageBegin:
@@ -134,7 +136,9 @@ func (s *stepper) step() {
 					continue
 				}
 			}
+			s.regions.beginFrame(s.core.FrameNumber() + 1)
 			s.begin()
+			beginRegion(&s.regions.part, traceWindow)
 			s.core.OpenWindow()
 			s.register()
 		case stageWishes:
@@ -159,6 +163,7 @@ func (s *stepper) step() {
 				fault.At(fault.WindowShuts)
 			}
 			s.core.CloseWindow()
+			endRegion(&s.regions.part)
 			s.openFrame()
 		case stageEvents:
 			s.watched(observers, s.core.Deliver)
@@ -170,9 +175,11 @@ func (s *stepper) step() {
 			if fault.Enabled {
 				fault.At(fault.Publishing)
 			}
+			beginRegion(&s.regions.part, tracePublish)
 			s.core.Boundary()
 			s.hash()
 			s.core.EndFrame()
+			endRegion(&s.regions.part)
 			s.frame = nil
 			s.phase, s.next = 0, 0
 		case stageJournal:
@@ -181,6 +188,7 @@ func (s *stepper) step() {
 			}
 		case stageReport:
 			s.report()
+			endRegion(&s.regions.frame)
 			s.stage = stageBegin
 			if s.again {
 				s.compareSync()
@@ -288,11 +296,13 @@ func (s *stepper) systems() {
 			s.core.Boundary()
 			s.shell.phaseBegins()
 		}
+		beginRegion(&s.regions.part, phaseRegions[s.phase])
 		for s.next < len(list) {
 			s.current = list[s.next]
 			s.next++
 			s.call()
 		}
+		endRegion(&s.regions.part)
 	}
 	s.current = nil
 }
@@ -301,7 +311,9 @@ func (s *stepper) systems() {
 func (s *stepper) call() {
 	returned := false
 	s.shell.enteringSystem(s.current)
+	beginRegion(&s.regions.system, s.current.region)
 	defer func() {
+		endRegion(&s.regions.system)
 		s.shell.leftSystem()
 		if !returned {
 			s.fail(recover())

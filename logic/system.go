@@ -44,6 +44,7 @@ type System struct {
 	e       *Engine
 	phase   Phase
 	name    string
+	region  string // what a trace calls it
 	fn      func(*Frame)
 	removed atomic.Bool
 }
@@ -109,7 +110,7 @@ func (e *Engine) AddSystem(phase Phase, name string, fn func(*Frame)) (*System, 
 	case e.stopAsked():
 		return nil, ErrStopped
 	}
-	s := &System{e: e, phase: phase, name: name, fn: fn}
+	s := &System{e: e, phase: phase, name: name, region: traceSystem + name, fn: fn}
 	e.registrations.add(systemChange{system: s})
 	return s, nil
 }

@@ -72,28 +72,42 @@ func (w *watch) clear() { w.stamp.Store(0) }
 
 func (w *watch) activity() activity { return activity(w.stamp.Load() & 15) }
 
-// what names the activity in progress.
-func (w *watch) what() string {
-	a := w.activity()
-	if s := w.system.Load(); a == system && s != nil {
-		return a.String() + " " + s.name
-	}
-	return a.String()
+// culprit is user code that runs, or took too long.
+type culprit struct {
+	what   activity
+	system string // its name, if it is one
 }
 
-// look is late from outside, while the callback runs: its name, how long it has run, and
-// whether to report it. Nothing if nothing runs.
-func (w *watch) look(now int64) (what string, ran int64, report bool) {
+// String is what messages call it.
+func (c culprit) String() string {
+	if c.system != "" {
+		return c.what.String() + " " + c.system
+	}
+	return c.what.String()
+}
+
+// culprit names the activity in progress.
+func (w *watch) culprit() culprit {
+	c := culprit{what: w.activity()}
+	if s := w.system.Load(); c.what == system && s != nil {
+		c.system = s.name
+	}
+	return c
+}
+
+// look is late from outside, while the callback runs: whose it is, how long it has run, and
+// whether to report it. Idleness if nothing runs.
+func (w *watch) look(now int64) (who culprit, ran int64, report bool) {
 	stamp := w.stamp.Load()
 	if stamp == 0 {
-		return "", 0, false
+		return culprit{}, 0, false
 	}
-	what = w.what()
+	who = w.culprit()
 	if w.stamp.Load() != stamp { // another one began: its turn comes with the next look
-		return "", 0, false
+		return culprit{}, 0, false
 	}
 	ran = now - int64(stamp>>4)
-	return what, ran, w.overran(stamp, ran)
+	return who, ran, w.overran(stamp, ran)
 }
 
 // overran counts an overrun once, whoever notices it first.

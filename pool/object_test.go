@@ -1,7 +1,9 @@
 package pool_test
 
 import (
+	"context"
 	"errors"
+	"log/slog"
 	"runtime"
 	"strings"
 	"sync"
@@ -330,4 +332,46 @@ func TestAWarmPoolAllocatesNothing(t *testing.T) {
 	} {
 		assert.Zero(t, testing.AllocsPerRun(100, f), name)
 	}
+}
+
+// TestLogLinesHaveStableKeys is the table of docs/OBSERVING.md, as far as it is of this package.
+func TestLogLinesHaveStableKeys(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		leaked func(pool.Leak)
+		want   string // nothing is logged if it is empty
+	}{
+		{"an OnLeak that panics", func(pool.Leak) { panic("on purpose") }, "airlock: OnLeak panicked: pool panic stack"},
+		{"a debug build", nil, map[bool]string{true: "airlock: an instance was lost: pool taken"}[check.Enabled]},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			lines := make(lineKeys, 8)
+			was := slog.Default()
+			slog.SetDefault(slog.New(lines))
+			defer slog.SetDefault(was)
+			p := newWidgets(t, pool.Config[widget]{Name: "arrows", OnLeak: c.leaked})
+			_, err := fire(p)
+			require.NoError(t, err)
+			eventually(t, "leaked", func() bool { return p.Stats().Leaked == 1 })
+			if c.want == "" {
+				require.Empty(t, lines)
+				return
+			}
+			require.Equal(t, c.want, <-lines)
+		})
+	}
+}
+
+// lineKeys is a log handler that tells the message and the keys of each line.
+type lineKeys chan string
+
+func (l lineKeys) Enabled(context.Context, slog.Level) bool { return true }
+func (l lineKeys) WithAttrs([]slog.Attr) slog.Handler       { return l }
+func (l lineKeys) WithGroup(string) slog.Handler            { return l }
+
+func (l lineKeys) Handle(_ context.Context, r slog.Record) error {
+	line := r.Message + ":"
+	r.Attrs(func(a slog.Attr) bool { line += " " + a.Key; return true })
+	l <- line
+	return nil
 }

@@ -1,6 +1,7 @@
 package pool
 
 import (
+	"context"
 	"fmt"
 	"log/slog"
 	"runtime"
@@ -71,11 +72,15 @@ func (p *Pool[T]) lost(s *objectPlace[T]) {
 func (p *Pool[T]) tell(l Leak) {
 	defer func() {
 		if v := recover(); v != nil {
-			slog.Error("airlock: OnLeak panicked", slog.Any("panic", v), slog.String("stack", string(debug.Stack())))
+			slog.Error("airlock: OnLeak panicked", slog.String("pool", p.name), slog.Any("panic", v), slog.String("stack", string(debug.Stack())))
 		}
 	}()
 	if p.onLeak == nil {
-		slog.Warn("airlock: " + l.String())
+		attrs := []slog.Attr{slog.String("pool", l.Pool)}
+		if l.Taken != "" {
+			attrs = append(attrs, slog.String("taken", l.Taken))
+		}
+		slog.LogAttrs(context.Background(), slog.LevelWarn, "airlock: an instance was lost", attrs...)
 		return
 	}
 	p.onLeak(l)

@@ -1,7 +1,9 @@
 package registry
 
 import (
+	"context"
 	"errors"
+	"runtime/trace"
 	"time"
 
 	"github.com/airlock-ecs/airlock/internal/caller"
@@ -59,6 +61,7 @@ func (r *Registry) Update(fn func(*Window) error) error {
 		return err
 	}
 	defer r.release()
+	defer trace.StartRegion(context.Background(), "airlock.update").End()
 	return r.update(fn)
 }
 

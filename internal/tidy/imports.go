@@ -18,6 +18,7 @@ func layerOf(dir string) (unit string, layer int, known bool) {
 		"internal/fault":  0,
 		"internal/tidy":   0,
 		"handles":         1,
+		"flight":          1,
 		"archetype":       2,
 		"registry":        3,
 		"views":           4,
