@@ -91,3 +91,8 @@ type stacks struct {
 
 // keepStacks keeps the stacks of the callback whose overrun was counted last.
 func (w *watch) keepStacks(text string) { w.stacks.Store(&stacks{w.told.Load(), text}) }
+
+// Done is closed when the engine has ended: everything is answered, and the registry is free.
+//
+// Concurrency: any goroutine; never waits. Allocates: no.
+func (e *Engine) Done() <-chan struct{} { return e.ended }

@@ -1,6 +1,7 @@
 package registry
 
 import (
+	"math/bits"
 	"sync/atomic"
 
 	"github.com/airlock-ecs/airlock/archetype"
@@ -24,7 +25,21 @@ const (
 type ChunkSlots struct {
 	Index int    // place in its archetype
 	Base  uint32 // cache index of the first slot
-	Slots []SlotState
+	Slots int
+
+	planes [SlotKept + 1][]uint64 // by state, a bit a slot; none for SlotUnused
+}
+
+// At is what is in a slot.
+//
+// Concurrency: any goroutine. Allocates: no.
+func (c *ChunkSlots) At(slot int) SlotState {
+	for state, plane := range c.planes {
+		if plane != nil && plane[slot>>6]>>(slot&63)&1 != 0 {
+			return SlotState(state)
+		}
+	}
+	return SlotUnused
 }
 
 // SlotMap says what is in the slots of an archetype: of its chunks from first on, as many as have most slots together,
@@ -42,35 +57,49 @@ func (w *Window) SlotMap(a *archetype.Archetype, first, most int) []ChunkSlots {
 		if most -= c.Slots(); most < 0 && len(list) > 0 {
 			break
 		}
-		list = append(list, ChunkSlots{Index: i, Base: c.Base(), Slots: r.slotStates(c)})
+		list = append(list, r.slotPlanes(i, c))
 	}
 	r.markTombstones(list)
 	return list
 }
 
-// slotStates is what is in each slot of a chunk, but that all the dead are kept for rollback if there is a ring.
-func (r *Registry) slotStates(c *archetype.Chunk) []SlotState {
-	dead := SlotTombstoned
+// slotPlanes is what is in each slot of a chunk, but that all the dead are kept for rollback if there is a ring. Words are
+// copied whole: only who is neither active nor reclaimed is looked at.
+func (r *Registry) slotPlanes(i int, c *archetype.Chunk) ChunkSlots {
+	s := ChunkSlots{Index: i, Base: c.Base(), Slots: c.Slots()}
+	words := c.Slots() / 64
+	all := make([]uint64, words*(len(s.planes)-1))
+	for k := 1; k < len(s.planes); k++ {
+		s.planes[k], all = all[:words:words], all[words:]
+	}
+	dead := s.planes[SlotTombstoned]
 	if r.hist.on {
-		dead = SlotKept
+		dead = s.planes[SlotKept]
 	}
-	states := make([]SlotState, c.Slots())
-	for slot := range uint32(c.Allocated()) {
-		states[slot] = dead
-		h := c.Entities()[slot]
-		switch {
-		case atomic.LoadUint64(&c.Active()[slot>>6])>>(slot&63)&1 != 0, c.Born(slot):
-			states[slot] = SlotLive
-		case c.Holes()[slot>>6]>>(slot&63)&1 != 0:
-			states[slot] = SlotFree
-		case h == 0 || !r.livesAt(h, c.Base()+slot):
-		case r.idleAt(c, slot):
-			states[slot] = SlotIdle
-		default:
-			states[slot] = SlotInactive
+	copy(s.planes[SlotFree], c.Holes())
+	for w := range (c.Allocated() + 63) / 64 {
+		live := atomic.LoadUint64(&c.Active()[w])
+		rest := ^(live | c.Holes()[w])
+		if beyond := (w+1)*64 - c.Allocated(); beyond > 0 {
+			rest &= ^uint64(0) >> beyond
 		}
+		for ; rest != 0; rest &= rest - 1 {
+			slot := uint32(w<<6 + bits.TrailingZeros64(rest))
+			bit := rest & -rest
+			switch h := c.Entities()[slot]; {
+			case c.Born(slot):
+				live |= bit
+			case h == 0 || !r.livesAt(h, c.Base()+slot):
+				dead[w] |= bit
+			case r.idleAt(c, slot):
+				s.planes[SlotIdle][w] |= bit
+			default:
+				s.planes[SlotInactive][w] |= bit
+			}
+		}
+		s.planes[SlotLive][w] = live
 	}
-	return states
+	return s
 }
 
 // markTombstones finds, with a ring, those who have died since the last frame ended.
@@ -84,8 +113,10 @@ func (r *Registry) markTombstones(list []ChunkSlots) {
 	}
 	for _, g := range r.graves[min(recent, uint64(len(r.graves))):] {
 		for _, c := range list {
-			if slot := g.place - c.Base; g.place >= c.Base && slot < uint32(len(c.Slots)) && c.Slots[slot] == SlotKept {
-				c.Slots[slot] = SlotTombstoned
+			slot, bit := g.place-c.Base, uint64(1)<<((g.place-c.Base)&63)
+			if g.place >= c.Base && slot < uint32(c.Slots) && c.planes[SlotKept][slot>>6]&bit != 0 {
+				c.planes[SlotKept][slot>>6] &^= bit
+				c.planes[SlotTombstoned][slot>>6] |= bit
 			}
 		}
 	}

@@ -14,8 +14,8 @@ import (
 // drawn writes a map as a letter a slot.
 func drawn(list []registry.ChunkSlots) (s string) {
 	for _, c := range list {
-		for _, state := range c.Slots {
-			s += string("_.LIPTK"[state])
+		for slot := range c.Slots {
+			s += string("_.LIPTK"[c.At(slot)])
 		}
 	}
 	return s
