@@ -50,6 +50,7 @@ type Engine struct {
 	registrations registrations
 	rewinder      rewinder
 	peerTable     peerTable
+	pause         pause
 
 	// Supervision; see supervise.
 	inner    func() // e.runInner, made once
@@ -99,6 +100,7 @@ func New(r *registry.Registry, c Config) (*Engine, error) {
 	e.queue.limit = uint64(c.QueueSize)
 	e.watch.limit = int64(c.Watchdog)
 	e.peerTable.members = make(map[uint32]*peer)
+	e.pause.wake = make(chan struct{}, 1)
 	e.inner = e.runInner
 	if e.core, err = r.Attach(registry.Hooks{OnError: e.report, Workers: c.Workers, Spread: e.workers.spread, Held: e.reportHeld}); err != nil {
 		return nil, fmt.Errorf("logic: %w", err)

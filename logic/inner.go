@@ -92,7 +92,9 @@ func (e *Engine) lookAround() time.Duration {
 		// A log handler that calls Spawn waits for a Logic that may wait for this goroutine:
 		// it has to notice by itself.
 		e.door.watched.Store(false)
-		e.reportOverrun(who, time.Duration(ran), caller.Stacks(e.id))
+		stack := caller.Stacks(e.id)
+		e.watch.keepStacks(stack)
+		e.reportOverrun(who, time.Duration(ran), stack)
 		e.door.watched.Store(true)
 	}
 	next := e.period(deadlockWait)

@@ -242,9 +242,10 @@ func (e *Engine) pace() bool {
 	}
 	if wait <= 0 {
 		e.rest() // a Logic that never sleeps must not starve who shares its processor
-		return true
+	} else if !e.sleepFor(wait) {
+		return false
 	}
-	return e.sleepFor(wait)
+	return !e.pause.on.Load() || e.hold()
 }
 
 // finish answers the operations that will not run. When user code exits in the middle, the

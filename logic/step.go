@@ -3,6 +3,7 @@ package logic
 import (
 	"runtime/debug"
 	"slices"
+	"sync/atomic"
 
 	"github.com/airlock-ecs/airlock/internal/fault"
 	"github.com/airlock-ecs/airlock/registry"
@@ -92,7 +93,8 @@ type stepper struct {
 
 	compactor compactor
 
-	phases   [phaseCount][]*System // in the order in which their registration was served
+	phases   [phaseCount][]*System     // in the order in which their registration was served
+	shown    atomic.Pointer[[]*System] // all of them, for whoever asks; not changed once it is here
 	peerage  peerage
 	frame    *Frame // of the frame in progress, from stageEvents on
 	block    []Frame
@@ -270,6 +272,9 @@ func (s *stepper) register() {
 		} else {
 			*list = append(slices.Clip(*list), c.system) // a list of the past may begin like this one
 		}
+	}
+	if len(changes) > 0 {
+		s.showSystems()
 	}
 }
 

@@ -36,6 +36,7 @@ type watch struct {
 	stamp  atomic.Uint64
 	system atomic.Pointer[System] // the last one that ran
 	told   atomic.Uint64          // the stamp whose overrun has been counted
+	stacks atomic.Pointer[stacks] // of the last callback that was noticed while it overran
 
 	limit    int64 // nanoseconds; set once
 	overruns atomic.Uint64

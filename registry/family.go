@@ -56,6 +56,25 @@ func SetParent(w *Window, child, parent handles.Local) error {
 	return nil
 }
 
+// Parent is the entity that h dies with, zero if there is none.
+//
+// Errors: ErrStale, ErrInvalidHandle or ErrNotSpawned when h is not alive; ErrExpired.
+// Concurrency: window holder. Allocates: no.
+func Parent(w *Window, h handles.Local) (handles.Local, error) {
+	r, err := w.open()
+	if err != nil {
+		return 0, err
+	}
+	if _, _, err := r.locate(h); err != nil {
+		return 0, err
+	}
+	p := r.parentOf(h.Index())
+	if p == 0 {
+		return 0, nil
+	}
+	return handles.NewLocal(p, r.locals.Word(p).Generation()), nil
+}
+
 // somebody says whether h is alive, and not the entity of an idle slot.
 func (r *Registry) somebody(h handles.Local) error {
 	ch, slot, err := r.locate(h)

@@ -3,6 +3,7 @@ package registry
 import (
 	"sync/atomic"
 
+	"github.com/airlock-ecs/airlock/archetype"
 	"github.com/airlock-ecs/airlock/handles"
 )
 
@@ -24,6 +25,7 @@ type Stats struct {
 	PublishSkips        uint64 // frames that were not published, because readers held all buffers there were
 	Pinned              int    // frames that readers hold at this moment
 	PendingDestructions int    // entities and reservations that wait for ProcessDeferredDestructions
+	Claimed, Ended      uint64 // local indices ever claimed, by births and reservations, and freed again: for rates
 	Global, Local, Net  SpaceStats
 	Archetypes          []ArchetypeStats // those that have chunks, in order of creation
 }
@@ -31,6 +33,7 @@ type Stats struct {
 // ArchetypeStats counts one archetype.
 type ArchetypeStats struct {
 	Class           string
+	Number          int // place in the order of creation, see Registry.Archetypes
 	Components      int // number of its components
 	Allocated, Live int
 	Idle            int // slots of a pool
@@ -61,6 +64,22 @@ func (r *Registry) Stats() Stats {
 	return s
 }
 
+// Archetypes are the archetypes that Stats speaks of by their Number, with those that have no chunks. The caller
+// does not change the slice. Of an archetype, only what any goroutine may ask can be asked.
+//
+// Concurrency: any goroutine; never waits. Allocates: the slice.
+func (r *Registry) Archetypes() []*archetype.Archetype {
+	buf := r.board.bufs[r.board.seq.Load()&1].Load()
+	if buf == nil {
+		return nil
+	}
+	list := make([]*archetype.Archetype, len(buf.archs))
+	for i, label := range buf.archs {
+		list[i] = label.archetype
+	}
+	return list
+}
+
 const (
 	statLive = iota
 	statInactive
@@ -69,6 +88,7 @@ const (
 	statChunks
 	statPending
 	statIdle
+	statLives                              // claims and ends of claims
 	statSpaces                             // three spaces of spaceWords words
 	spaceWords = 5                         //
 	statHeader = statSpaces + 3*spaceWords // then archWords words an archetype
@@ -93,6 +113,7 @@ type archLabel struct {
 	class      string
 	components int
 	pooled     int
+	archetype  *archetype.Archetype
 }
 
 // statSum is everything that changes whenever any counter does. The last three only rise.
@@ -152,6 +173,7 @@ func (r *Registry) publish() {
 	put(&w[statChunks], chunks)
 	put(&w[statPending], sum.dying)
 	put(&w[statIdle], sum.idle)
+	put(&w[statLives], int(sum.lives))
 	putSpace(w[statSpaces:], sum.global)
 	putSpace(w[statSpaces+spaceWords:], sum.local)
 	putSpace(w[statSpaces+2*spaceWords:], sum.net)
@@ -163,7 +185,7 @@ func (r *Registry) newStatBuffer() *statBuffer {
 	as := r.store.Archetypes()
 	buf := &statBuffer{words: make([]atomic.Uint64, statHeader+len(as)*archWords)}
 	for _, a := range as {
-		buf.archs = append(buf.archs, archLabel{class: a.ClassName(), components: len(a.Components()), pooled: a.Pooled()})
+		buf.archs = append(buf.archs, archLabel{class: a.ClassName(), components: len(a.Components()), pooled: a.Pooled(), archetype: a})
 	}
 	return buf
 }
@@ -207,13 +229,17 @@ func (buf *statBuffer) copy() Stats {
 		Allocated: n(statAllocated), Chunks: n(statChunks), PendingDestructions: n(statPending), Idle: n(statIdle),
 		Global: space(statSpaces), Local: space(statSpaces + spaceWords), Net: space(statSpaces + 2*spaceWords),
 	}
+	// Issued is the difference of what Lives is the sum of.
+	lives, issued := uint64(n(statLives)), uint64(s.Local.Issued)
+	s.Ended = (lives - min(lives, issued)) / 2
+	s.Claimed = s.Ended + issued
 	for i, label := range buf.archs {
 		at := statHeader + i*archWords
 		if n(at+2) == 0 {
 			continue
 		}
 		s.Archetypes = append(s.Archetypes, ArchetypeStats{
-			Class: label.class, Components: label.components, Pooled: label.pooled, Idle: n(at + 4),
+			Class: label.class, Number: i, Components: label.components, Pooled: label.pooled, Idle: n(at + 4),
 			Allocated: n(at), Live: n(at + 1), Chunks: n(at + 2), Bytes: int64(n(at + 3)),
 		})
 	}

@@ -1,0 +1,140 @@
+package inspect
+
+import (
+	"crypto/sha256"
+	"crypto/subtle"
+	"net"
+	"net/http"
+	"net/netip"
+	"strconv"
+	"strings"
+	"time"
+)
+
+const tokenHeader = "Airlock-Token"
+
+// writeWithin bounds each write: a client that takes nothing for so long has gone.
+const writeWithin = 5 * time.Second
+
+// guard decides which requests are answered at all. It does not change.
+type guard struct {
+	cross  *http.CrossOriginProtection
+	token  [sha256.Size]byte
+	tokens bool // there is one
+	remote bool
+}
+
+func newGuard(c Config) guard {
+	return guard{
+		cross:  http.NewCrossOriginProtection(),
+		token:  sha256.Sum256([]byte(c.Token)),
+		tokens: c.Token != "",
+		remote: c.Remote && c.Token != "",
+	}
+}
+
+// refusal is why a request is not answered.
+type refusal struct {
+	status int
+	reason string
+}
+
+// check finds what is wrong with a request, wherever it goes.
+func (g *guard) check(r *http.Request) *refusal {
+	switch {
+	case headerBytes(r.Header) > mostHeaderBytes:
+		return &refusal{http.StatusRequestHeaderFieldsTooLarge, "the header is too large"}
+	case len(r.RequestURI) > mostURLBytes || len(r.URL.RawQuery) > mostURLBytes:
+		return &refusal{http.StatusRequestURITooLong, "the address is too long"}
+	case !isLocal(r) && !g.remote:
+		return &refusal{http.StatusForbidden, "this page is for the machine it runs on"}
+	case !hostFits(r):
+		return &refusal{http.StatusMisdirectedRequest, "this page has another name: use its address and port"}
+	case !g.sameOrigin(r):
+		return &refusal{http.StatusForbidden, "another origin asks"}
+	case r.ContentLength > mostBodyBytes, safe(r.Method) && r.ContentLength != 0:
+		return &refusal{http.StatusRequestEntityTooLarge, "the body is too large"}
+	}
+	return nil
+}
+
+func headerBytes(h http.Header) (n int) {
+	for name, values := range h {
+		for _, v := range values {
+			n += len(name) + len(v) + len(": \r\n")
+		}
+	}
+	return n
+}
+
+func safe(method string) bool { return method == http.MethodGet || method == http.MethodHead }
+
+// localAddr is the end of the connection that the request came in by; invalid if it came by none that has an address: from a
+// test, or over a socket of this machine.
+func localAddr(r *http.Request) netip.AddrPort {
+	if a, ok := r.Context().Value(http.LocalAddrContextKey).(*net.TCPAddr); ok {
+		p := a.AddrPort()
+		return netip.AddrPortFrom(p.Addr().Unmap().WithZone(""), p.Port())
+	}
+	return netip.AddrPort{}
+}
+
+// isLocal says whether a request came to a loopback address, which only this machine can.
+func isLocal(r *http.Request) bool {
+	a := localAddr(r)
+	return !a.IsValid() || a.Addr().IsLoopback()
+}
+
+// hostFits says whether a request was meant for here. A page elsewhere can have its name resolve to this machine, but the browser
+// still says that name.
+func hostFits(r *http.Request) bool {
+	host, port, err := net.SplitHostPort(r.Host)
+	if err != nil { // no port
+		host, port = strings.TrimSuffix(strings.TrimPrefix(r.Host, "["), "]"), "80"
+	}
+	here := localAddr(r)
+	if here.IsValid() && port != strconv.Itoa(int(here.Port())) {
+		return false
+	}
+	addr, err := netip.ParseAddr(host)
+	switch {
+	case isLocal(r):
+		return strings.EqualFold(host, "localhost") || err == nil && addr.Unmap().IsLoopback()
+	default:
+		return err == nil && addr.Unmap() == here.Addr()
+	}
+}
+
+// sameOrigin refuses what a page of another origin has a browser ask for. Safe requests are held to the same rule as
+// others, but that a person may follow a link to the page.
+func (g *guard) sameOrigin(r *http.Request) bool {
+	if safe(r.Method) && r.URL.Path == "/" && r.Header.Get("Origin") == "" && r.Header.Get("Sec-Fetch-Mode") == "navigate" &&
+		r.Header.Get("Sec-Fetch-Dest") == "document" {
+		return true
+	}
+	unsafe := *r
+	unsafe.Method = http.MethodPost
+	return g.cross.Check(&unsafe) == nil
+}
+
+// knows says whether a request brings the token.
+func (g *guard) knows(r *http.Request) bool {
+	got := sha256.Sum256([]byte(r.Header.Get(tokenHeader)))
+	return subtle.ConstantTimeCompare(got[:], g.token[:]) == 1 && g.tokens
+}
+
+// secure sets what goes with every answer.
+func secure(h http.Header) {
+	h.Set("Content-Security-Policy", "default-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'")
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set("X-Frame-Options", "DENY")
+	h.Set("Referrer-Policy", "no-referrer")
+	h.Set("Cross-Origin-Resource-Policy", "same-origin")
+	h.Set("Cross-Origin-Opener-Policy", "same-origin")
+	h.Set("Cache-Control", "no-store")
+}
+
+// setWriteDeadline gives the next writes their time. What is no connection has none.
+func setWriteDeadline(w http.ResponseWriter) {
+	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(writeWithin))
+}

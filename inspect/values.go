@@ -1,0 +1,111 @@
+package inspect
+
+import (
+	"fmt"
+	"reflect"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/airlock-ecs/airlock/handles"
+)
+
+// field is a leaf of a component's value, as text.
+type field struct{ Name, Value string }
+
+const (
+	mostLeaves = 128
+	mostDepth  = 8
+	mostText   = 256
+)
+
+// fieldsOf writes a value down, leaf by leaf. No method of a stranger's is called, and no pointer followed: what it points to may
+// change meanwhile.
+func fieldsOf(v reflect.Value) []field { return appendLeaves([]field{}, "", v, 0) }
+
+func appendLeaves(all []field, name string, v reflect.Value, depth int) []field {
+	if len(all) >= mostLeaves {
+		return all
+	}
+	text, ok := leaf(v)
+	if ok || depth == mostDepth {
+		return append(all, field{name, text})
+	}
+	if v.Kind() == reflect.Struct {
+		for i := range v.NumField() {
+			all = appendLeaves(all, join(name, "."+v.Type().Field(i).Name), v.Field(i), depth+1)
+		}
+		return all
+	}
+	for i := range v.Len() { // an array
+		all = appendLeaves(all, join(name, "["+strconv.Itoa(i)+"]"), v.Index(i), depth+1)
+	}
+	return all
+}
+
+func join(name, next string) string { return strings.TrimPrefix(name+next, ".") }
+
+// leaf writes a value that is not taken apart.
+func leaf(v reflect.Value) (text string, ok bool) {
+	switch t := v.Type(); t {
+	case reflect.TypeFor[handles.Local]():
+		return handles.Local(v.Uint()).String(), true
+	case reflect.TypeFor[handles.Global]():
+		return handles.Global(v.Uint()).String(), true
+	case reflect.TypeFor[handles.Net]():
+		return handles.Net(v.Uint()).String(), true
+	}
+	switch v.Kind() {
+	case reflect.Bool:
+		return strconv.FormatBool(v.Bool()), true
+	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
+		return strconv.FormatInt(v.Int(), 10), true
+	case reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64, reflect.Uintptr:
+		return strconv.FormatUint(v.Uint(), 10), true
+	case reflect.Float32:
+		return strconv.FormatFloat(v.Float(), 'g', -1, 32), true
+	case reflect.Float64:
+		return strconv.FormatFloat(v.Float(), 'g', -1, 64), true
+	case reflect.Complex64, reflect.Complex128:
+		return fmt.Sprint(v.Complex()), true
+	case reflect.String:
+		return strconv.Quote(shortened(v.String())), true
+	case reflect.Slice, reflect.Map, reflect.Chan:
+		if v.IsNil() {
+			return v.Type().String() + ", nil", true
+		}
+		return fmt.Sprintf("%s, %d long", v.Type(), v.Len()), true
+	case reflect.Array:
+		return textOf(v)
+	case reflect.Struct:
+		return "{…}", v.NumField() == 0
+	}
+	if v.IsNil() { // a pointer, a function, an interface
+		return v.Type().String() + ", nil", true
+	}
+	return v.Type().String(), true
+}
+
+// textOf is an array of bytes that holds a text with zeros behind it.
+func textOf(v reflect.Value) (string, bool) {
+	if v.Type().Elem().Kind() != reflect.Uint8 {
+		return "[…]", v.Len() == 0
+	}
+	b := make([]byte, v.Len())
+	for i := range b {
+		b[i] = byte(v.Index(i).Uint())
+	}
+	text := strings.TrimRight(string(b), "\x00")
+	if !utf8.ValidString(text) || strings.ContainsFunc(text, func(r rune) bool { return !unicode.IsPrint(r) }) {
+		return fmt.Sprintf("%x", shortened(string(b))), true
+	}
+	return strconv.Quote(shortened(text)), true
+}
+
+func shortened(s string) string {
+	if len(s) <= mostText {
+		return s
+	}
+	return strings.ToValidUTF8(s[:mostText], "") + "…"
+}

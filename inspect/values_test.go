@@ -1,0 +1,5 @@
+package inspect_test
+
+import "math"
+
+func nan() float32 { return float32(math.NaN()) }
