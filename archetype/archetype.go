@@ -53,6 +53,9 @@ type Archetype struct {
 	columns [columnIDs]int32 // table slot of a component's first column, -1 without one
 
 	addEdges, removeEdges []*Archetype // by component; as long as the highest one that was set
+
+	sharedFrom *Archetype // of shared; nil at first, see sharedWith
+	shared     []sharedColumn
 }
 
 func newArchetype(s *Store, class int, sig Signature, className string, slotsPerChunk int) *Archetype {
@@ -220,6 +223,9 @@ func (a *Archetype) SetEdge(id ComponentID, add bool, to *Archetype) {
 
 // forget removes all edges to another archetype.
 func (a *Archetype) forget(to *Archetype) {
+	if a.sharedFrom == to {
+		a.sharedFrom = nil
+	}
 	for _, edges := range [][]*Archetype{a.addEdges, a.removeEdges} {
 		for i, e := range edges {
 			if e == to {

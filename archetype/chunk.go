@@ -20,15 +20,17 @@ import (
 // A Chunk is written by the goroutine that owns the registry. It is of no use once its
 // archetype has released it, and then panics rather than show what its memory became.
 type Chunk struct {
-	table    []unsafe.Pointer // where each column begins in the write frame
-	table16  []unsafe.Pointer // the same, of the columns with pointer-free cells of 16 bytes
-	active   []uint64         // the Active plane of the write frame
-	entities []handles.Local  // the entity column of the write frame
+	// What a look at one cell needs, in a line of the cache.
+	table     []unsafe.Pointer // where each column begins in the write frame
+	archetype *Archetype
+	base      uint32          // cache index of slot 0
+	allocated uint32          // high-water mark: slots from here on were never taken
+	entities  []handles.Local // the entity column of the write frame
 
-	holes     []uint64 // slots that were reclaimed and not taken again
-	holeWords uint64   // one bit for each word of holes: 4096 slots are 64 words
-	allocated uint32   // high-water mark: slots from here on were never taken
-	base      uint32   // cache index of slot 0
+	table16   []unsafe.Pointer // as table, of the columns with pointer-free cells of 16 bytes
+	active    []uint64         // the Active plane of the write frame
+	holes     []uint64         // slots that were reclaimed and not taken again
+	holeWords uint64           // one bit for each word of holes: 4096 slots are 64 words
 
 	now      *uint64  // Store.frame
 	touched  uint64   // when slots were last taken or given back, see stamp.go
@@ -44,15 +46,14 @@ type Chunk struct {
 	born      []uint64 // slots to become active when a loop in a window ends
 	bornWords uint64
 
-	archetype *Archetype
-	layout    *FieldLayout
-	id        uint64           // no other chunk of the store ever has it
-	made      uint64           // the storage frame in which it was made
-	rows      []uint64         // the stamps of each frame that is kept, see Store.Close; nil before the first is
-	index     int              // in archetype.chunks
-	bases     []unsafe.Pointer // where frame 0 of each column begins
-	extent    *extent          // whose memory it has
-	place     int              // in the extent
+	layout *FieldLayout
+	id     uint64           // no other chunk of the store ever has it
+	made   uint64           // the storage frame in which it was made
+	rows   []uint64         // the stamps of each frame that is kept, see Store.Close; nil before the first is
+	index  int              // in archetype.chunks
+	bases  []unsafe.Pointer // where frame 0 of each column begins
+	extent *extent          // whose memory it has
+	place  int              // in the extent
 }
 
 // Base is the cache index of slot 0.

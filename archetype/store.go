@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"sync/atomic"
+	"unsafe"
 )
 
 const (
@@ -162,6 +163,22 @@ func (s *Store) Drop(a *Archetype) {
 func (s *Store) ChunkAt(place uint32) *Chunk {
 	if p := int(place >> 6); p < len(s.blocks) {
 		return s.blocks[p]
+	}
+	return nil
+}
+
+// CellAt is the cell of the slot with a cache index in a component's first column, whose elements
+// have size bytes; nil if no chunk has the index, or the archetype no such column.
+//
+// Concurrency: the registry's owner and its workers; never waits. Allocates: no.
+func (s *Store) CellAt(place uint32, id ComponentID, size uintptr) unsafe.Pointer {
+	p := int(place >> 6)
+	if p >= len(s.blocks) || s.blocks[p] == nil {
+		return nil
+	}
+	c := s.blocks[p]
+	if column := c.archetype.Column(id); column >= 0 {
+		return c.Cell(column, place-c.base, size) // sound: the block is the chunk's, so that the slot is, too
 	}
 	return nil
 }

@@ -134,9 +134,18 @@ func (w *Window) Destroy(h handles.Local) error {
 func (w *Window) DestroyBatch(hs []handles.Local) int {
 	r := w.Registry()
 	n := 0
-	for _, h := range hs {
-		if r.kill(h) == nil {
-			n++
+	together := r.inRuns() && !r.late() && len(r.family) == 0 && !r.pools.any
+	for len(hs) > 0 {
+		k := 0
+		if together && len(r.bornChunks) == 0 {
+			k = r.killRun(hs)
+			n += k
+		}
+		if hs = hs[k:]; k == 0 {
+			if r.kill(hs[0]) == nil {
+				n++
+			}
+			hs = hs[1:]
 		}
 	}
 	return n

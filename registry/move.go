@@ -23,16 +23,27 @@ func Add[C any](w *Window, h handles.Local, v C) error {
 
 // add also says through moveBatch who has moved; the caller tells the subscribers.
 func add[C any](r *Registry, comp *archetype.Component, h handles.Local, v *C) error {
-	if err := r.addQuietly(comp, h); err != nil {
-		return err
-	}
+	err := addOne(r, comp, h, v)
+	r.tellMoves()
+	return err
+}
+
+func addOne[C any](r *Registry, comp *archetype.Component, h handles.Local, v *C) error {
 	ch, slot, err := r.locate(h)
 	if err != nil {
-		r.tellMoves()
 		return err
 	}
-	set(r, comp, h, ch, slot, v)
-	r.tellMoves()
+	if ch.Archetype().Has(comp.ID) {
+		set(r, comp, h, ch, slot, v)
+		return nil
+	}
+	if ch, slot, err = r.change(h, ch, slot, comp.ID, Added); err != nil {
+		return err
+	}
+	if r.inCallback && r.rec != nil {
+		r.rec.touch(h, comp.ID, -1)
+	}
+	store(comp, ch, slot, v) // what was there goes with the slot, if the move is undone
 	return nil
 }
 
@@ -45,34 +56,41 @@ func (r *Registry) addQuietly(comp *archetype.Component, h handles.Local) error 
 	if ch.Archetype().Has(comp.ID) {
 		return nil
 	}
-	return r.change(h, ch, slot, comp.ID, Added)
+	_, _, err = r.change(h, ch, slot, comp.ID, Added)
+	return err
 }
 
 // change moves a living entity to the archetype that has one component more or less, as
-// the event says that it causes. The edges between archetypes are found once.
-func (r *Registry) change(h handles.Local, ch *archetype.Chunk, slot uint32, id archetype.ComponentID, kind EventKind) error {
+// the event says that it causes, and says where it is then.
+func (r *Registry) change(h handles.Local, ch *archetype.Chunk, slot uint32, id archetype.ComponentID, kind EventKind) (*archetype.Chunk, uint32, error) {
 	if r.idleAt(ch, slot) {
-		return ErrIdle
+		return nil, 0, ErrIdle
 	}
-	from, more := ch.Archetype(), kind == Added
-	to := from.Edge(id, more)
-	if to == nil {
-		sig := from.Signature().Without(id)
-		if more {
-			sig = from.Signature().With(id)
-		}
-		to = r.archetypeOf(from.Class(), sig)
-		from.SetEdge(id, more, to)
-	}
-	if err := r.move(h, ch, slot, to); err != nil {
-		return err
+	more := kind == Added
+	nch, nslot, err := r.move(h, ch, slot, r.edge(ch.Archetype(), id, more))
+	if err != nil {
+		return nil, 0, err
 	}
 	r.event(kind, h, id)
 	r.log(undoOp{kind: undoMove, h: h, comp: id, slot: ch.Base() + slot, fresh: r.lastFresh, at: uint64(kind)})
 	if r.rec != nil {
 		r.rec.add(op{kind: opChange, flag: more, h: h, comp: id})
 	}
-	return nil
+	return nch, nslot, nil
+}
+
+// edge is the archetype with one component more or less. It is looked for once.
+func (r *Registry) edge(from *archetype.Archetype, id archetype.ComponentID, more bool) *archetype.Archetype {
+	if to := from.Edge(id, more); to != nil {
+		return to
+	}
+	sig := from.Signature().Without(id)
+	if more {
+		sig = from.Signature().With(id)
+	}
+	to := r.archetypeOf(from.Class(), sig)
+	from.SetEdge(id, more, to)
+	return to
 }
 
 // AddBatch gives C to each living entity of hs that lacks it, sets it for those that have
@@ -87,13 +105,24 @@ func AddBatch[C any](w *Window, hs []handles.Local, v C) int {
 		return 0
 	}
 	n := 0
-	for _, h := range hs {
-		if r.addQuietly(comp, h) != nil {
-			continue
+	for len(hs) > 0 {
+		k := 0
+		if ch, slot, err := r.locate(hs[0]); err == nil && r.inRuns() && !ch.Archetype().Has(comp.ID) {
+			for run := runAt(hs, ch, slot); k < len(run); {
+				nch, nslot, moved := r.moveRun(run[k:], ch, slot+uint32(k), comp.ID, Added)
+				if moved == 0 {
+					break
+				}
+				storeRun(comp, nch, nslot, moved, &v)
+				k += moved
+			}
 		}
-		if ch, slot, err := r.locate(h); err == nil {
-			set(r, comp, h, ch, slot, &v)
-			n++
+		n += k
+		if hs = hs[k:]; k == 0 {
+			if addOne(r, comp, hs[0], &v) == nil {
+				n++
+			}
+			hs = hs[1:]
 		}
 	}
 	r.tellMoves()
@@ -126,9 +155,23 @@ func RemoveBatch[C any](w *Window, hs []handles.Local) int {
 		return 0
 	}
 	n := 0
-	for _, h := range hs {
-		if r.removeQuietly(comp, h) == nil {
-			n++
+	for len(hs) > 0 {
+		k := 0
+		if ch, slot, err := r.locate(hs[0]); err == nil && r.inRuns() && ch.Archetype().Has(comp.ID) {
+			for run := runAt(hs, ch, slot); k < len(run); {
+				_, _, moved := r.moveRun(run[k:], ch, slot+uint32(k), comp.ID, Removed)
+				if moved == 0 {
+					break
+				}
+				k += moved
+			}
+		}
+		n += k
+		if hs = hs[k:]; k == 0 {
+			if r.removeQuietly(comp, hs[0]) == nil {
+				n++
+			}
+			hs = hs[1:]
 		}
 	}
 	r.tellMoves()
@@ -143,22 +186,23 @@ func (r *Registry) removeQuietly(comp *archetype.Component, h handles.Local) err
 	if !ch.Archetype().Has(comp.ID) {
 		return ErrNoComponent
 	}
-	return r.change(h, ch, slot, comp.ID, Removed)
+	_, _, err = r.change(h, ch, slot, comp.ID, Removed)
+	return err
 }
 
 // move takes a living entity to another archetype of its class with the columns that both
 // have. The slot it leaves is empty at once, and reclaimed when the callback commits. If
 // another goroutine destroys h first, nothing moves and the answer is ErrStale, unless such
 // deaths wait for the next window. Whether the new slot was fresh is left in lastFresh. Owner only.
-func (r *Registry) move(h handles.Local, ch *archetype.Chunk, slot uint32, to *archetype.Archetype) error {
+func (r *Registry) move(h handles.Local, ch *archetype.Chunk, slot uint32, to *archetype.Archetype) (*archetype.Chunk, uint32, error) {
 	nch, nslot, fresh := to.Take()
 	if nch == nil {
-		return ErrExhausted
+		return nil, 0, ErrExhausted
 	}
 	if place := nch.Base() + nslot; !r.locals.Move(h, place) {
 		if !r.late() {
 			to.Untake(nch, nslot, fresh)
-			return ErrStale
+			return nil, 0, ErrStale
 		}
 		r.locals.SetPlace(h, place) // dead from the next window on, and until then like any other
 	}
@@ -175,18 +219,23 @@ func (r *Registry) move(h handles.Local, ch *archetype.Chunk, slot uint32, to *a
 	r.vacated = append(r.vacated, vacancy{ch, slot})
 	r.noteMove(h, ch.Base()+slot, nch.Base()+nslot)
 	r.event(Moved, h, 0)
-	return nil
+	return nch, nslot, nil
 }
 
 // unmove takes a move back: the entity, or its tombstone, lies where it lay before. Who
 // undoes tells the subscribers when all is undone: they may exit.
 func (r *Registry) unmove(op *undoOp) {
+	r.vacated = r.vacated[:len(r.vacated)-1]
+	r.moveBack(op)
+}
+
+// moveBack is unmove but for the slot's place in vacated.
+func (r *Registry) moveBack(op *undoOp) {
 	r.untell(EventKind(op.at), op.h, op.comp)
 	r.untell(Moved, op.h, 0)
 	place := r.locals.Word(op.h.Index()).Place()
 	nch := r.store.ChunkAt(place)
 	nslot := place - nch.Base()
-	r.vacated = r.vacated[:len(r.vacated)-1]
 	r.moves++
 	back := op.slot
 	ch := r.store.ChunkAt(back)

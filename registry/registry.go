@@ -92,6 +92,7 @@ type Registry struct {
 	shortIn     *token // of the window or frame that pools have a short way in for, nil for none; see poolquick.go
 	shortOut    *token // and a short way out
 	vacated     []vacancy
+	vacatedRuns []vacantRun // likewise; none with history
 	inCallback  bool
 	inFrame     bool // systems or observers run: plane words may have several writers
 	iterating   int  // loops open in this window

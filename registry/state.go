@@ -157,7 +157,13 @@ func (r *Registry) unsettled() (free, later []vacancy) {
 	if r.hist.on {
 		return nil, r.vacated[r.hist.vacatedProcessed:]
 	}
-	return r.vacated, r.hist.leftover
+	free = r.vacated[:len(r.vacated):len(r.vacated)]
+	for _, v := range r.vacatedRuns {
+		for i := range v.n {
+			free = append(free, vacancy{v.ch, v.slot + i})
+		}
+	}
+	return free, r.hist.leftover
 }
 
 // unpooled is how many of some slots are not those of pools.

@@ -21,6 +21,7 @@ const (
 	undoNet                       // h, at: net handle issued or bound
 	undoRelease                   // at: another owner's net handle, slot: the dead index that had it
 	undoArchetype                 // the last one
+	undoMoveRun                   // undoHandles[at:], nslot of them, came from places slot on by Added or Removed (h); comp, fresh
 
 	// Steps that only history takes back: callbacks do not make them, or do not undo them.
 	undoClaim    // h: a reservation of SpawnLater; at: the generation from which on the index was claimed, if not only for h
@@ -125,6 +126,11 @@ func (r *Registry) commit() {
 	for _, v := range r.vacated {
 		r.reclaimVacated(v)
 	}
+	for _, v := range r.vacatedRuns {
+		v.ch.Archetype().ReclaimRun(v.ch, v.slot, v.n)
+	}
+	clear(r.vacatedRuns)
+	r.vacatedRuns = r.vacatedRuns[:0]
 	r.pools.forgetSaved()
 	clear(r.vacated)
 	r.vacated = r.vacated[:0]
@@ -226,6 +232,8 @@ func (r *Registry) undoOne(op *undoOp) {
 		}
 	case undoMove:
 		r.unmove(op)
+	case undoMoveRun:
+		r.unmoveRun(op)
 	case undoSet:
 		ch, slot, err := r.locate(op.h)
 		if err != nil && len(r.pools.burning) > 0 {

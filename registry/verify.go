@@ -173,7 +173,7 @@ func (v *verifier) deaths() {
 	v.check(stones == len(r.dying)-r.hist.processed-r.placeless, "%d tombstones and %d deaths without a place, of %d", stones, r.placeless, len(r.dying)-r.hist.processed)
 	v.check(homed == r.pools.homed, "%d of the dead have left their slot to others, counted %d", homed, r.pools.homed)
 	v.check(int(r.killed.Load()) == v.unseen, "%d deaths from outside unseen, counted %d", v.unseen, r.killed.Load())
-	v.check(len(r.undo) == 0 && len(r.vacated) == 0 || r.inCallback || r.hist.on, "undo log outlives its callback")
+	v.check(len(r.undo) == 0 && len(r.vacated) == 0 && len(r.vacatedRuns) == 0 || r.inCallback || r.hist.on, "undo log outlives its callback")
 }
 
 // room checks that every place is taken by somebody.
