@@ -3,7 +3,6 @@ package logic
 import (
 	"context"
 	"runtime"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -27,8 +26,8 @@ type door struct {
 	clock clock
 	watch *watch
 	queue *gauge
-	waits meter // how long callers waited; written by the window's holder
-	pool  sync.Pool
+	waits meter      // how long callers waited; written by the window's holder
+	pool  fault.Pool // a sync.Pool
 	crowd crowd
 
 	inside      func() bool // is the calling goroutine inside a callback; slow

@@ -95,6 +95,20 @@ func TestASimulationIsAskedUntilItIsOver(t *testing.T) {
 	}
 }
 
+func TestAPoolIsAStackInASimulation(t *testing.T) {
+	var p fault.Pool
+	p.New = func() any { return 0 }
+	defer fault.Simulate(new(script))()
+	p.Put(1)
+	p.Put(2)
+	got := []any{p.Get(), p.Get(), p.Get()}
+	if fault.Enabled {
+		assert.Equal(t, []any{2, 1, 0}, got)
+	} else {
+		assert.Len(t, got, 3)
+	}
+}
+
 // instruction is a line of the compiler's listing: offset, position, mnemonic, operands.
 var instruction = regexp.MustCompile(`^\t0x[0-9a-f]+ \d+ \([^)]*\)\t(.*)$`)
 
