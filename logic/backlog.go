@@ -1,5 +1,7 @@
 package logic
 
+import "github.com/airlock-ecs/airlock/internal/fault"
+
 // batch is what Logic found waiting in one look: operations of the lanes, then goroutines at
 // the door. Logic looks at the door first and at the lanes second, so an operation that a
 // goroutine asked for before it queued is in the same batch or an earlier one, and is served
@@ -29,6 +31,9 @@ func (b *backlog) add(d *door, ls *lanes) {
 		n = b.batches[:i+1][i]
 	}
 	n.callers = d.collect(n.callers[:0])
+	if fault.Enabled {
+		fault.At(fault.Draining)
+	}
 	n.runs = ls.collect(n.runs[:0])
 	n.run, n.op, n.caller = 0, 0, 0
 	b.keep(n)

@@ -3,7 +3,6 @@ package logic
 import (
 	"context"
 	"runtime"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -27,8 +26,8 @@ type door struct {
 	clock clock
 	watch *watch
 	queue *gauge
-	waits meter // how long callers waited; written by the window's holder
-	pool  sync.Pool
+	waits meter      // how long callers waited; written by the window's holder
+	pool  fault.Pool // a sync.Pool
 	crowd crowd
 
 	inside      func() bool // is the calling goroutine inside a callback; slow
@@ -91,6 +90,9 @@ func (d *door) enter(ctx context.Context) (*waiter, error) {
 		d.pool.Put(w)
 		return nil, ErrStopped
 	}
+	if fault.Enabled {
+		fault.At(fault.Joining)
+	}
 	counted := d.queue.take(gaugeCaller)
 	if !counted && w.state.CompareAndSwap(waiterSpinning, waiterCancelled) {
 		return nil, ErrQueueFull // somebody else took the last place since we looked
@@ -145,6 +147,9 @@ func (d *door) await(ctx context.Context, w *waiter) error {
 	}
 	// A supervisor is about and the context cannot end: one channel is enough. Each further one
 	// costs its share of every handshake.
+	if fault.Enabled {
+		fault.Wait(fault.Asleep, w.woken)
+	}
 	<-w.wake
 	if w.state.Load() == waiterParked { // nudged
 		return d.park(ctx, w, true)
@@ -164,6 +169,9 @@ func (d *door) spin(w *waiter) bool {
 		return false
 	}
 	for range yields {
+		if fault.Enabled {
+			fault.Yield(fault.Spinning)
+		}
 		runtime.Gosched()
 		if w.state.Load() != waiterSpinning {
 			return true
@@ -176,7 +184,11 @@ func (d *door) spin(w *waiter) bool {
 // itself. Somebody has asked about that, or will: the supervisor, or a timer where there is none.
 func (d *door) park(ctx context.Context, w *waiter, asked bool) error {
 	var late <-chan time.Time
+	var due int64 // when late is, for a simulation
 	if !asked && !d.watched.Load() {
+		if fault.Enabled {
+			due = d.clock.now() + int64(deadlockWait)
+		}
 		t := time.NewTimer(deadlockWait)
 		defer t.Stop()
 		late = t.C
@@ -188,11 +200,24 @@ func (d *door) park(ctx context.Context, w *waiter, asked bool) error {
 				return ErrWouldDeadlock
 			}
 		}
+		wake, over, later := w.wake, ctx.Done(), late
+		if fault.Enabled {
+			ended := func() bool { return ctx.Err() != nil }
+			lasted := func() bool { return late != nil && d.clock.now() >= due }
+			switch fault.Wait(fault.Parked, w.woken, ended, lasted) {
+			case 0:
+				over, later = nil, nil
+			case 1:
+				wake, later = nil, nil
+			case 2:
+				wake, over = nil, nil
+			}
+		}
 		select {
-		case <-w.wake:
-		case <-late:
+		case <-wake:
+		case <-later:
 			late = nil
-		case <-ctx.Done():
+		case <-over:
 			if fault.Enabled {
 				fault.At(fault.Cancelling)
 			}
@@ -299,6 +324,9 @@ func (d *door) admit() (yielded bool) {
 	yielded = first == waiterSpinning
 	if yielded {
 		for range yields {
+			if fault.Enabled {
+				fault.Yield(fault.Lingering)
+			}
 			runtime.Gosched()
 			if d.baton.Load() == batonHome {
 				return yielded
@@ -309,6 +337,9 @@ func (d *door) admit() (yielded bool) {
 		fault.At(fault.Sleeping)
 	}
 	if d.baton.CompareAndSwap(batonAway, batonAwaited) {
+		if fault.Enabled {
+			fault.Wait(fault.Away, func() bool { return len(d.back) > 0 })
+		}
 		<-d.back
 	}
 	return yielded

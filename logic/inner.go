@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/airlock-ecs/airlock/internal/caller"
+	"github.com/airlock-ecs/airlock/internal/fault"
 )
 
 // work is what the inner goroutine does. A constant and not a func value, so that a Step
@@ -32,28 +33,61 @@ func (e *Engine) supervise(ctx context.Context, what work) {
 	}
 	e.work = what
 	e.door.watched.Store(true)
-	go e.inner()
+	var due int64 // when the next tick is, for a simulation
+	if fault.Enabled {
+		due = e.clock.now() + int64(e.period(deadlockWait))
+	}
+	e.startInner()
 	for {
+		ended, tick, over := e.innerEnd, e.tick.C, cancelled
+		if fault.Enabled {
+			done := func() bool { return len(e.innerEnd) > 0 }
+			asked := func() bool { return over != nil && ctx.Err() != nil }
+			lasted := func() bool { return e.clock.now() >= due }
+			switch fault.Wait(fault.Watching, done, asked, lasted) {
+			case 0:
+				tick, over = nil, nil
+			case 1:
+				ended, tick = nil, nil
+			case 2:
+				ended, over = nil, nil
+			}
+		}
 		select {
-		case done := <-e.innerEnd:
+		case done := <-ended:
 			e.watch.clear()
 			if done {
 				e.door.watched.Store(false)
 				e.tick.Stop()
 				return
 			}
-			go e.inner()
-		case <-e.tick.C:
-			e.tick.Reset(e.lookAround())
-		case <-cancelled:
+			e.startInner()
+		case <-tick:
+			next := e.lookAround()
+			if fault.Enabled {
+				due = e.clock.now() + int64(next)
+			}
+			e.tick.Reset(next)
+		case <-over:
 			cancelled = nil
 			e.askStop(ctx.Err())
 		}
 	}
 }
 
+// startInner starts the inner goroutine.
+func (e *Engine) startInner() {
+	if fault.Enabled {
+		fault.Fork(fault.Inner)
+	}
+	go e.inner()
+}
+
 // runInner is the inner goroutine.
 func (e *Engine) runInner() {
+	if fault.Enabled {
+		defer fault.End(fault.Begin())
+	}
 	done := false
 	defer func() { e.innerEnd <- done }()
 	switch e.work {
@@ -121,11 +155,21 @@ func (e *Engine) sleepFor(wait int64) bool {
 	} else {
 		e.sleep.Reset(time.Duration(wait))
 	}
+	timer, stop := e.sleep.C, e.stop
+	if fault.Enabled {
+		due := e.clock.now() + wait
+		switch fault.Wait(fault.Pacing, e.stopAsked, func() bool { return e.clock.now() >= due }) {
+		case 0:
+			timer = nil
+		case 1:
+			stop = nil
+		}
+	}
 	select {
-	case <-e.sleep.C:
+	case <-timer:
 		e.last = e.clock.now()
 		return true
-	case <-e.stop:
+	case <-stop:
 		e.sleep.Stop()
 		return false
 	}

@@ -92,6 +92,9 @@ func (ls *lanes) take(head *lane, runs [][]op) [][]op {
 	}
 	for l := oldest; l != nil; {
 		next := l.next
+		if fault.Enabled {
+			fault.At(fault.Emptying)
+		}
 		l.mu.Lock()
 		ops := l.ops
 		l.ops, l.linked, l.next = ls.fresh(), false, nil

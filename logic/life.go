@@ -67,6 +67,9 @@ func (e *Engine) Step() error {
 		e.release()
 		return fmt.Errorf("logic: step: %w", err)
 	}
+	if fault.Enabled {
+		fault.Yield(fault.Owned)
+	}
 	e.supervise(context.Background(), workStep)
 	err := join(e.stepper.failures...)
 	e.core.Leave()
@@ -90,6 +93,9 @@ func (e *Engine) Stop() error {
 	if e.inside() {
 		return nil
 	}
+	if fault.Enabled {
+		fault.Wait(fault.Stopped, e.over)
+	}
 	<-e.ended
 	return nil
 }
@@ -109,10 +115,19 @@ func (e *Engine) Shutdown(ctx context.Context) error {
 		return nil
 	default:
 	}
+	ended, late := e.ended, ctx.Done()
+	if fault.Enabled {
+		switch fault.Wait(fault.Shut, e.over, func() bool { return ctx.Err() != nil }) {
+		case 0:
+			late = nil
+		case 1:
+			ended = nil
+		}
+	}
 	select {
-	case <-e.ended:
+	case <-ended:
 		return nil
-	case <-ctx.Done():
+	case <-late:
 	}
 	who, _, _ := e.watch.look(e.clock.now())
 	if who.what == idleness {
@@ -128,6 +143,16 @@ func join(errs ...error) error {
 		return errs[0]
 	}
 	return errors.Join(errs...)
+}
+
+// over reports whether the engine has ended: what a simulation asks before those who wait for that run on.
+func (e *Engine) over() bool {
+	select {
+	case <-e.ended:
+		return true
+	default:
+		return false
+	}
 }
 
 // stopAsked reports whether the engine stops or has stopped.
@@ -189,8 +214,19 @@ func (e *Engine) askStop(cause error) {
 		e.door.shut()
 	}
 	if idle {
-		go e.windUp() // not here: OnError may take its time, and Shutdown has a bound
+		if fault.Enabled {
+			fault.Fork(fault.Ending)
+		}
+		go e.windUpAlone() // not here: OnError may take its time, and Shutdown has a bound
 	}
+}
+
+// windUpAlone is windUp on a goroutine of its own.
+func (e *Engine) windUpAlone() {
+	if fault.Enabled {
+		defer fault.End(fault.Begin())
+	}
+	e.windUp()
 }
 
 // windUp ends an engine that has no Run.

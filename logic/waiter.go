@@ -4,6 +4,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"weak"
+
+	"github.com/airlock-ecs/airlock/internal/fault"
 )
 
 // A waiter's states. Only the goroutine that waits makes it spinning, parked and cancelled;
@@ -48,6 +50,9 @@ func (w *waiter) settle(final uint32) (was uint32) {
 			}
 		case waiterParked:
 			if w.state.CompareAndSwap(was, final) {
+				if fault.Enabled && final == waiterGranted { // a stop settles under a lock
+					fault.At(fault.Waking)
+				}
 				w.look()
 				return was
 			}
@@ -73,6 +78,10 @@ func (w *waiter) look() {
 	default:
 	}
 }
+
+// woken reports whether the goroutine of w has been told to look and has not done so yet: what a
+// simulation asks before that one runs on.
+func (w *waiter) woken() bool { return len(w.wake) > 0 }
 
 // crowd knows every waiter there is, without keeping them alive: the pool lets idle ones go.
 // It is for rare occasions, Stop and the search for deadlocks. Keeping waiters out of a

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/airlock-ecs/airlock/internal/caller"
+	"github.com/airlock-ecs/airlock/internal/fault"
 )
 
 // deadlockCheck is how long a call waits for the registry before it asks whether it waits
@@ -23,6 +24,10 @@ func (r *Registry) acquire() error {
 	}
 	late := time.NewTimer(deadlockCheck)
 	defer late.Stop()
+	var due time.Time // when late is, for a simulation
+	if fault.Enabled {
+		due = time.Now().Add(deadlockCheck)
+	}
 	for {
 		if r.running.Load() {
 			if caller.Inside(r.id) {
@@ -30,14 +35,26 @@ func (r *Registry) acquire() error {
 			}
 			return ErrRunning
 		}
+		owner, timer := r.owner, late.C
+		if fault.Enabled {
+			switch fault.Wait(fault.Owning, func() bool { return len(r.owner) == 0 }, func() bool { return !time.Now().Before(due) }) {
+			case 0:
+				timer = nil
+			case 1:
+				owner = nil
+			}
+		}
 		select {
-		case r.owner <- struct{}{}:
+		case owner <- struct{}{}:
 			return nil
-		case <-late.C: // look again, for an engine may have begun to run
+		case <-timer: // look again, for an engine may have begun to run
 			if caller.Inside(r.id) {
 				return ErrWouldDeadlock
 			}
 			late.Reset(deadlockCheck)
+			if fault.Enabled {
+				due = time.Now().Add(deadlockCheck)
+			}
 		}
 	}
 }

@@ -14,5 +14,8 @@
 // in parallel. A function that is hung may not panic, or end its goroutine: a point lies in the
 // engine's own code, not in a callback.
 //
+// A test may also have a Simulation decide who runs: then one goroutine holds a token, and gives it on at
+// points, and at pauses, where the engine waits, yields, or starts a goroutine.
+//
 // The package imports nothing of this module.
 package fault

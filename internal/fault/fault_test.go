@@ -2,6 +2,7 @@ package fault_test
 
 import (
 	"bytes"
+	"fmt"
 	"go/ast"
 	"go/parser"
 	"go/token"
@@ -26,7 +27,14 @@ func TestEveryPointHasItsOwnName(t *testing.T) {
 		assert.False(t, names[name], name)
 		names[name] = true
 	}
+	for p := range fault.Pauses {
+		name := fault.Pause(p).String()
+		assert.NotEmpty(t, name)
+		assert.False(t, names[name], name)
+		names[name] = true
+	}
 	assert.Equal(t, "Point(255)", fault.Point(255).String())
+	assert.Equal(t, "Pause(255)", fault.Pause(255).String())
 }
 
 func TestAFunctionHangsUntilItIsTakenDown(t *testing.T) {
@@ -43,6 +51,61 @@ func TestAFunctionHangsUntilItIsTakenDown(t *testing.T) {
 		assert.Equal(t, []string{"first", "second"}, ran)
 	} else {
 		assert.Empty(t, ran)
+	}
+}
+
+// script is a simulation that writes down what it is asked.
+type script struct{ asked []string }
+
+func (s *script) At(place fmt.Stringer) { s.asked = append(s.asked, "at "+place.String()) }
+
+func (s *script) Wait(place fmt.Stringer, ready ...func() bool) int {
+	s.asked = append(s.asked, "wait "+place.String())
+	return len(ready) - 1
+}
+
+func (s *script) Fork(place fmt.Stringer) { s.asked = append(s.asked, "fork "+place.String()) }
+
+func (s *script) Begin() int {
+	s.asked = append(s.asked, "begin")
+	return 7
+}
+
+func (s *script) End(id int) { s.asked = append(s.asked, fmt.Sprint("end ", id)) }
+
+func TestASimulationIsAskedUntilItIsOver(t *testing.T) {
+	s := new(script)
+	tour := func() (chosen int) {
+		fault.At(fault.Granted)
+		fault.Yield(fault.Spinning)
+		fault.Fork(fault.Inner)
+		fault.End(fault.Begin())
+		return fault.Wait(fault.Parked, nil, nil)
+	}
+	over := fault.Simulate(s)
+	chosen := tour()
+	over()
+	assert.Equal(t, -1, tour())
+	if fault.Enabled {
+		assert.Equal(t, 1, chosen)
+		assert.Equal(t, []string{"at granted", "at spinning", "fork inner", "begin", "end 7", "wait parked"}, s.asked)
+	} else {
+		assert.Equal(t, -1, chosen)
+		assert.Empty(t, s.asked)
+	}
+}
+
+func TestAPoolIsAStackInASimulation(t *testing.T) {
+	var p fault.Pool
+	p.New = func() any { return 0 }
+	defer fault.Simulate(new(script))()
+	p.Put(1)
+	p.Put(2)
+	got := []any{p.Get(), p.Get(), p.Get()}
+	if fault.Enabled {
+		assert.Equal(t, []any{2, 1, 0}, got)
+	} else {
+		assert.Len(t, got, 3)
 	}
 }
 
@@ -99,6 +162,19 @@ func isFault(x ast.Expr, name string) bool {
 	return ok && pkg.Name == "fault"
 }
 
+// calls counts the calls of functions of package fault under n.
+func calls(n ast.Node) (count int) {
+	ast.Inspect(n, func(n ast.Node) bool {
+		if call, ok := n.(*ast.CallExpr); ok && !isFault(call.Fun, "Begin") {
+			if s, ok := call.Fun.(*ast.SelectorExpr); ok && isFault(call.Fun, s.Sel.Name) {
+				count++
+			}
+		}
+		return true
+	})
+	return count
+}
+
 func TestEveryPointStandsBehindTheConstant(t *testing.T) {
 	used := make(map[string]int)
 	for _, dir := range []string{"../../logic", "../../registry"} {
@@ -123,14 +199,20 @@ func TestEveryPointStandsBehindTheConstant(t *testing.T) {
 						cond = and.X
 					}
 					if isFault(cond, "Enabled") {
-						guarded++
+						guarded += calls(n.Body)
 					}
 				case *ast.CallExpr:
-					if isFault(n.Fun, "At") {
+					for _, name := range []string{"At", "Yield", "Wait", "Fork"} {
+						if !isFault(n.Fun, name) {
+							continue
+						}
 						if p, ok := n.Args[0].(*ast.SelectorExpr); ok {
 							used[p.Sel.Name]++
 							guarded--
 						}
+					}
+					if isFault(n.Fun, "End") { // which begins in the same line
+						guarded--
 					}
 				}
 				return true
@@ -138,7 +220,7 @@ func TestEveryPointStandsBehindTheConstant(t *testing.T) {
 			assert.Zero(t, guarded, "%s: a point without the constant in front of it", name)
 		}
 	}
-	assert.Len(t, used, fault.Points, "each point has its place")
+	assert.Len(t, used, fault.Points+fault.Pauses, "each point and pause has its place")
 	for name, places := range used {
 		assert.Equal(t, 1, places, "%s: one name, one place", name)
 	}

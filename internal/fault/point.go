@@ -8,13 +8,15 @@ type Point uint8
 // The points of a handshake, in the order in which a caller comes by; then those of operations that
 // Logic runs itself, of Logic's side, and of the end.
 const (
-	Queued      Point = iota // a goroutine stands in line and does not wait yet
+	Joining     Point = iota // a goroutine stands in line and is not counted yet
+	Queued                   // it is, and does not wait yet
 	Parking                  // it is about to sleep
 	Cancelling               // it was cancelled while it waited, and is about to leave the line
 	Granted                  // it has the window, and has not looked at its context again
 	Entering                 // its callback is about to run
 	Returned                 // its callback has run, or was undone
 	HandingOn                // who has the window, Logic too, is about to grant it to the next in line
+	Waking                   // the window is another's, who sleeps and was not woken yet
 	HandingBack              // the last in line is about to give the window back to Logic
 
 	Accepted  // a deferred or enqueued operation has its place in the queue and is not in its lane yet
@@ -22,6 +24,8 @@ const (
 	Answering // it has run, and nobody knows yet
 
 	Collecting  // Logic is about to look who waits
+	Draining    // it has taken over who waits at the door, and not what waits in the lanes
+	Emptying    // it has taken a lane over, and not its operations
 	Admitting   // Logic is about to lend the window out
 	Sleeping    // Logic has lent it out and is about to sleep
 	WindowShuts // everybody is served, and the window still open
@@ -39,9 +43,9 @@ const (
 func (p Point) String() string {
 	if int(p) < Points {
 		return [Points]string{
-			"queued", "parking", "cancelling", "granted", "entering", "returned", "handing on", "handing back",
+			"joining", "queued", "parking", "cancelling", "granted", "entering", "returned", "handing on", "waking", "handing back",
 			"accepted", "serving", "answering",
-			"collecting", "admitting", "sleeping", "window shuts", "publishing",
+			"collecting", "draining", "emptying", "admitting", "sleeping", "window shuts", "publishing",
 			"stopping", "shutting", "finishing", "concluding",
 		}[p]
 	}

@@ -16,6 +16,7 @@ func layerOf(dir string) (unit string, layer int, known bool) {
 		"internal/bitset": 0,
 		"internal/caller": 0,
 		"internal/fault":  0,
+		"internal/sim":    0,
 		"internal/tidy":   0,
 		"handles":         1,
 		"flight":          1,
