@@ -31,6 +31,7 @@ type Archetype struct {
 	shrinking bool // is in Store.shrinking
 
 	pooled, pooledSlots int // see Pool; 0 for an ordinary archetype
+	ordinal             int // its place in Store.list; never changes
 
 	shape       uint64 // changes with the list of chunks and where they are
 	listed      []*Ref // what readers find, of listedShape
@@ -66,7 +67,7 @@ func newArchetype(s *Store, class int, sig Signature, className string, slotsPer
 	if err := ValidateSlots(slots); err != nil {
 		panic(err.Error())
 	}
-	a := &Archetype{store: s, class: class, className: className, sig: sig}
+	a := &Archetype{store: s, class: class, className: className, sig: sig, ordinal: len(s.list)}
 	for id := range sig.All() {
 		c, ok := s.schema.ByID(id)
 		if !ok {
@@ -103,6 +104,12 @@ func (a *Archetype) Class() int { return a.class }
 //
 // Concurrency: any goroutine; never waits. Allocates: no.
 func (a *Archetype) ClassName() string { return a.className }
+
+// Ordinal is how many archetypes of the store came into being before this one, and its place in
+// Store.Archetypes.
+//
+// Concurrency: any goroutine; never waits. Allocates: no.
+func (a *Archetype) Ordinal() int { return a.ordinal }
 
 // Store is the store that the archetype belongs to.
 //

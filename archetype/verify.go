@@ -25,6 +25,9 @@ func (s *Store) Verify() error {
 	var places, blocks, chunks uint64
 	pooled := 0
 	for i, a := range s.list {
+		if a.ordinal != i {
+			return fmt.Errorf("archetype %s: it is at %d in the list, and says %d", a, i, a.ordinal)
+		}
 		if a.pooled != 0 {
 			if pooled++; a.pooled != pooled || a.allocated > a.pooledSlots || a.hole != nil {
 				return fmt.Errorf("archetype %s: pool %d of the list thinks that it is pool %d, and has %d of %d slots", a, pooled, a.pooled, a.allocated, a.pooledSlots)

@@ -46,7 +46,7 @@ func lent(r *Registry, a Access) *Hooks {
 // are done. If spread is false, or a is not the frame of a system or observer, the caller does them
 // alone, in order. Parts get frames of their own, which end with Fork, so that what comes out is the
 // same either way: what parts put off is merged in the order of the parts, what they destroy, in a
-// frame, in the order of slots, children with it, and Frame.Rand depends on the part alone. In a deterministic
+// frame, in the order of loops, children with it, and Frame.Rand depends on the part alone. In a deterministic
 // registry, and with a temporal ring, a part that takes a handle waits until those before it are done.
 // A Fork inside a part is done by its worker, with the part's frame.
 //
@@ -129,6 +129,7 @@ type piece struct{ worker, wish, wishEnd, death, deathEnd int32 }
 // clear, all else is done at the join.
 type forkDeath struct {
 	h      handles.Local
+	turn   uint64 // when loops meet it, see turnOf
 	place  uint32
 	active bool
 }
@@ -301,10 +302,10 @@ func (fk *fork) end() *PanicError {
 	for _, k := range fk.workers[:fk.working] {
 		k.rest()
 	}
-	// By slot, for which of two parts has destroyed an entity must not matter. As a rule a part
-	// destroys what it looks at, in order, and parts lie in memory as they are numbered.
-	if !slices.IsSortedFunc(fk.deaths, bySlot) {
-		slices.SortFunc(fk.deaths, bySlot)
+	// In an order of its own, for which of two parts has destroyed an entity must not matter. As a rule a
+	// part destroys what it looks at, in order, and parts are numbered as loops meet what is in them.
+	if !slices.IsSortedFunc(fk.deaths, byTurn) {
+		slices.SortFunc(fk.deaths, byTurn)
 	}
 	for _, d := range fk.deaths {
 		r.bury(d)
@@ -316,10 +317,10 @@ func (fk *fork) end() *PanicError {
 	return first
 }
 
-// bySlot orders deaths by slot, and those without one, which come last, by handle.
-func bySlot(a, b forkDeath) int {
-	if a.place != b.place {
-		return cmp.Compare(a.place, b.place)
+// byTurn orders deaths as loops meet the dead, and those without a slot, which come last, by handle.
+func byTurn(a, b forkDeath) int {
+	if a.turn != b.turn {
+		return cmp.Compare(a.turn, b.turn)
 	}
 	return cmp.Compare(a.h, b.h)
 }

@@ -50,13 +50,14 @@ func (k *forkWorker) kill(r *Registry, h handles.Local) error {
 		r.noteLost(h)
 		return r.gone(h)
 	}
-	d := forkDeath{h: h, place: handles.NoPlace}
+	d := forkDeath{h: h, turn: lastTurn, place: handles.NoPlace}
 	if old.State() == handles.Alive {
 		d.place = old.Place()
 		if r.late() { // before the bit: then nobody who still finds the entity can leave the bit set
 			r.locals.SetPlace(h, handles.NoPlace)
 		}
 		ch := r.store.ChunkAt(d.place)
+		d.turn = turnOf(ch, d.place-ch.Base())
 		d.active = r.hide(ch, d.place-ch.Base())
 	}
 	k.deaths = append(k.deaths, d)

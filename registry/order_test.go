@@ -2,6 +2,7 @@ package registry_test
 
 import (
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -45,4 +46,48 @@ func TestManyShuffledDeathsAreReclaimedOnce(t *testing.T) {
 		require.Equal(t, n, k.r.Stats().Live)
 		require.Equal(t, n, k.r.Stats().Allocated)
 	}
+}
+
+// Which names are free afterwards, and in which order, depends on the deaths and not on how large chunks are.
+func TestChunksDoNotDecideWhichNamesAreFreeFirst(t *testing.T) {
+	const n = 10_000
+	freed := func(slots int) (dead, again []handles.Local) {
+		r, err := registry.New(registry.Config{Deterministic: true})
+		require.NoError(t, err)
+		soldiers, err := registry.RegisterClass[soldier](r, registry.SlotsPerChunk(slots))
+		require.NoError(t, err)
+		scouts, err := registry.RegisterClass[scout](r, registry.SlotsPerChunk(slots))
+		require.NoError(t, err)
+		update := func(fn func(w *registry.Window)) {
+			require.NoError(t, r.Update(func(w *registry.Window) error { fn(w); return nil }))
+		}
+		update(func(w *registry.Window) {
+			for range n / 2 {
+				h, err := soldiers.Spawn(w, soldier{})
+				require.NoError(t, err)
+				other, err := scouts.Spawn(w, scout{})
+				require.NoError(t, err)
+				dead = append(dead, h, other)
+			}
+			reserved, err := r.Reserve()
+			require.NoError(t, err)
+			dead = append(dead, reserved)
+		})
+		rand.New(rand.NewPCG(3, 4)).Shuffle(len(dead), func(i, j int) { dead[i], dead[j] = dead[j], dead[i] })
+		update(func(w *registry.Window) {
+			require.Equal(t, n/2, w.DestroyBatch(dead[:n/2]))
+			require.Equal(t, n/2, w.ProcessDeferredDestructions())
+			w.ConfirmLocalRecycles()
+		})
+		update(func(w *registry.Window) {
+			again, err = soldiers.SpawnBatch(w, n/2, nil)
+			require.NoError(t, err)
+		})
+		require.NoError(t, r.Verify())
+		return dead, again
+	}
+	dead, again := freed(64)
+	deadToo, againToo := freed(1024)
+	require.True(t, slices.Equal(dead, deadToo))
+	require.True(t, slices.Equal(again, againToo), "the same names come out in another order")
 }

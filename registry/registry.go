@@ -67,10 +67,12 @@ type Registry struct {
 	placeless   int             // of them, those without a slot
 	spareDying  []handles.Local // what sortByPlace sorts into
 	spareGraves []grave
-	obitMark    int    // dying[:obitMark] have their obituary
-	deadBefore  int    // dying[:deadBefore] died before the present callback
-	namedMark   int    // dying[:namedMark] are in namedDeaths
-	namedDeaths uint64 // of dying, those with a net handle whose index will be pending
+	ranks       []uint32 // by word of 64 cache indices: how many words of slots loops meet before it; sortByPlace's
+	ranked      []uint32 // by such a number: the word
+	obitMark    int      // dying[:obitMark] have their obituary
+	deadBefore  int      // dying[:deadBefore] died before the present callback
+	namedMark   int      // dying[:namedMark] are in namedDeaths
+	namedDeaths uint64   // of dying, those with a net handle whose index will be pending
 	causeNow    string
 	causeAt     uint32     // place of causeNow in causes, plus one; 0 before a death needs it
 	causes      []*string  // causes of the deaths in dying, see causeIndex
