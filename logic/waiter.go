@@ -4,6 +4,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"weak"
+
+	"github.com/airlock-ecs/airlock/internal/planted"
 )
 
 // A waiter's states. Only the goroutine that waits makes it spinning, parked and cancelled;
@@ -48,6 +50,9 @@ func (w *waiter) settle(final uint32) (was uint32) {
 			}
 		case waiterParked:
 			if w.state.CompareAndSwap(was, final) {
+				if planted.Enabled && planted.Is(planted.LostWakeUp) && w.turn%8 == 5 {
+					return was
+				}
 				w.look()
 				return was
 			}
