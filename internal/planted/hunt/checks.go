@@ -20,7 +20,7 @@ func (c check) binary() string {
 // own is the kind of a check that is all tests of a package.
 const own = ""
 
-// generals are the general checks, cheap ones first within a package, packages from the bottom up.
+// generals are the general checks, what is cheap first.
 var generals = []check{
 	{pkg: "handles", kind: "model", tests: "AgreesWithAModel|AgreeWithAModel|AgreeWithTwoModels|AgreeWithPlainSlices|ARewoundSpaceDoesTheSame|RecyclesAreAFIFO|ARestoredSpaceGoesOn"},
 	{pkg: "handles", kind: "seeds", tests: "^Fuzz"},
@@ -29,20 +29,20 @@ var generals = []check{
 	{pkg: "registry", kind: "model", tests: "LifecycleAgrees|PoolsAgree|ARestoredRegistryIsTheOne|SettledContentHasOneName"},
 	{pkg: "registry", kind: "seeds", tests: "^Fuzz"},
 	{pkg: "registry", kind: "crowd", tests: "SixteenGoroutinesAgree|ForkIsTheSameForAnyNumber|ReadersBesideTheOwner"},
-	{pkg: "views", kind: "model", tests: "AgreeWithAMap|AgreesWithSlotBySlot|NextLiveFinds|ParallelEqualsRuns"},
-	{pkg: "defrag", kind: "model", tests: "AgreesWithAMap"},
-	{pkg: "pool", kind: "model", tests: "AgreesWithAPlainModel|AgreeWithPlainSlices|AgreeWithAPlainModel"},
-	{pkg: "snapshot", kind: "model", tests: "ALoadedRegistryGoesOn|HashIsThatOfAWalkWithoutMemory|HashGoesBack|LogGivesBack|ContainerGivesBack"},
-	{pkg: "snapshot", kind: "mutation", tests: "EveryBitShows|HashSeesStructure|LeafAtFindsEveryByte"},
-	{pkg: "snapshot", kind: "seeds", tests: "^Fuzz"},
 	{pkg: "stress", kind: "model", tests: "ARegistryAgreesWithTheModel|AScriptIsTheSameOnEveryStage|SavedScriptsEndAsTheyDid|^Fuzz"},
 	{pkg: "stress", kind: "mutation", tests: "TheHashCoversEveryKindOfField|AHashThatForgetsAField"},
 	{pkg: "stress", kind: "load", tests: "EveryScenarioKeepsEveryInvariant|ManyRandomEndings"},
 	{pkg: "stress", kind: "history", tests: "HistoriesOfEightGoroutines"},
+	{pkg: "snapshot", kind: "model", tests: "ALoadedRegistryGoesOn|HashIsThatOfAWalkWithoutMemory|HashGoesBack|LogGivesBack|ContainerGivesBack"},
+	{pkg: "snapshot", kind: "mutation", tests: "EveryBitShows|HashSeesStructure|LeafAtFindsEveryByte"},
+	{pkg: "snapshot", kind: "seeds", tests: "^Fuzz"},
 	{pkg: "logic", kind: "history", tests: "HistoriesAreLinearizable"},
 	{pkg: "logic", kind: "ledger", tests: "ALedgerSurvivesRollbacks|ALedgerOfPools|SixteenGoroutinesAndEveryOperation|RollbacksAmidOutsiders|NetNamesStayWithTheirEntities"},
 	{pkg: "logic", kind: "comparison", tests: "PoolsWhereOneSideRollsBack|SyncTestOf|RollbackOnOneSideOnly|ReplayDoesItAgain|ReplayOfARace|ReplayOfPools|FramesAreAlikeForAnyNumberOfWorkers|ParallelEqualsRuns"},
 	{pkg: "logic", kind: "seeds", tests: "^Fuzz"},
+	{pkg: "pool", kind: "model", tests: "AgreesWithAPlainModel|AgreeWithPlainSlices|AgreeWithAPlainModel"},
+	{pkg: "defrag", kind: "model", tests: "AgreesWithAMap"},
+	{pkg: "views", kind: "model", tests: "AgreeWithAMap|AgreesWithSlotBySlot|NextLiveFinds|ParallelEqualsRuns"},
 	{pkg: "declare", kind: "comparison", tests: "RandomProgramsAgree|Declare1TwoBackends|AWorldPassesASyncTest|AJournalOfAWorld|ASavedWorldGoesOn"},
 }
 

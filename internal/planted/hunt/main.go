@@ -187,7 +187,12 @@ func (h *hunter) clean(bugs []planted.Bug, at int) error {
 	errs := make([]error, len(list))
 	each(at, len(list), func(i int) {
 		c := list[i]
-		if v := h.try(c, planted.None); v.failed || v.hung {
+		v := h.try(c, planted.None)
+		if v.failed && c.kind == own { // on a busy machine a test about timing fails now and then
+			h.say("%s: %s fail without a bug, once more\n", c.pkg, strings.Join(v.tests, ", "))
+			v = h.try(c, planted.None)
+		}
+		if v.failed || v.hung {
 			errs[i] = fmt.Errorf("%s %s fails without a bug:\n%s", c.pkg, cmpOr(c.kind, "tests"), v.output)
 		}
 	})
@@ -233,13 +238,15 @@ func (h *hunter) hunt(b planted.Bug) (r result) {
 		case v.hung:
 			h.say("%v: %s %s had to be ended\n", b, c.pkg, c.kind)
 		case v.failed:
-			again := check{pkg: c.pkg, tests: "^" + v.test + "$", kind: c.kind, race: c.race}
-			if w := h.try(again, planted.None); w.failed || w.hung {
-				h.say("%v: %s.%s fails without it, too\n", b, c.pkg, v.test)
-				continue
+			for _, test := range v.tests {
+				again := check{pkg: c.pkg, tests: "^" + test + "$", kind: "again", race: c.race}
+				if w := h.try(again, planted.None); w.failed || w.hung {
+					h.say("%v: %s.%s fails without it, too\n", b, c.pkg, test)
+					continue
+				}
+				r.by, r.test, r.why, r.output = c, test, v.why, v.output
+				return r
 			}
-			r.by, r.test, r.why, r.output = c, v.test, v.why, v.output
-			return r
 		}
 	}
 	return r
@@ -248,7 +255,7 @@ func (h *hunter) hunt(b planted.Bug) (r result) {
 // verdict is what came of a check.
 type verdict struct {
 	failed, hung bool
-	test         string // the first that failed
+	tests        []string // those that failed
 	why          string
 	output       string
 }
@@ -258,16 +265,16 @@ func (h *hunter) try(c check, b planted.Bug) (v verdict) {
 	ctx, cancel := context.WithTimeout(context.Background(), testLimit+grace)
 	defer cancel()
 	binary := filepath.Join(h.dir, c.binary()+".test")
-	args := []string{"-test.v", "-test.failfast", "-test.timeout=" + testLimit.String()}
-	if c.kind == own {
+	args := []string{"-test.v", "-test.timeout=" + testLimit.String()}
+	if c.kind == own { // all of them, in case that the first to fail does so without the bug, too
 		args = append(args, "-test.short")
 	} else {
-		args = append(args, "-test.run="+c.tests)
+		args = append(args, "-test.failfast", "-test.run="+c.tests)
 	}
 	cmd := exec.CommandContext(ctx, binary, args...)
 	cmd.Dir = c.pkg // where its testdata is
 	cmd.WaitDelay = time.Second
-	cmd.Env = append(os.Environ(), planted.Variable+"=", "RAPID_NOFAILFILE=1", "RAPID_CHECKS=100", "RAPID_SHRINKTIME=1s")
+	cmd.Env = append(os.Environ(), planted.Variable+"=", "RAPID_NOFAILFILE=1", "RAPID_CHECKS=60", "RAPID_SHRINKTIME=1s")
 	if b != planted.None {
 		cmd.Env = append(cmd.Env, planted.Variable+"="+b.String())
 	}
@@ -276,7 +283,7 @@ func (h *hunter) try(c check, b planted.Bug) (v verdict) {
 	v.hung = ctx.Err() != nil
 	v.failed = err != nil && !v.hung
 	if v.failed {
-		v.test, v.why = read(v.output)
+		v.tests, v.why = read(v.output)
 	}
 	return v
 }
@@ -288,21 +295,24 @@ var (
 	panicLine = regexp.MustCompile(`(?m)^\s*(panic: .*|fatal error: .*|WARNING: DATA RACE)$`)
 )
 
-// read finds the test that failed in what a test binary printed, and a line that says why.
-func read(out string) (test, why string) {
+// read finds the tests that failed in what a test binary printed, and a line that says why.
+func read(out string) (tests []string, why string) {
 	if m := panicLine.FindStringSubmatch(out); m != nil {
 		why = m[1]
 	}
-	if m := timedOut.FindStringSubmatch(out); m != nil {
-		return m[1], why
+	for _, m := range failLine.FindAllStringSubmatch(out, -1) {
+		tests = append(tests, m[1])
 	}
-	if m := failLine.FindStringSubmatch(out); m != nil {
-		return m[1], why
+	if m := timedOut.FindStringSubmatch(out); m != nil {
+		return append(tests, m[1]), why
+	}
+	if len(tests) > 0 {
+		return tests, why
 	}
 	if m := runLine.FindAllStringSubmatch(out, -1); m != nil { // a panic of another goroutine ends the process before the test
-		return m[len(m)-1][1], why
+		return []string{m[len(m)-1][1]}, why
 	}
-	return "TestMain", why
+	return nil, why
 }
 
 // judge says whether the checks are good enough.
