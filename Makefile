@@ -29,7 +29,7 @@ stage = @echo "== $(1)"; start=$$(date +%s); \
 	else echo "== $(1): FAILED after $$(($$(date +%s) - start)) s" >&2; exit 1; fi
 
 .NOTPARALLEL:
-.PHONY: help run test tools fmt vet lint unit race debug simd fuzz-short bench bench-check bench-compare fuzz faults faults-short worlds loads stress soak soak-loads cover clean
+.PHONY: help run test tools fmt vet lint unit race debug simd fuzz-short bench bench-check bench-compare fuzz faults faults-short planted worlds loads stress soak soak-loads cover clean
 
 help: ## lists the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
@@ -101,6 +101,9 @@ FAULTS := Point|AmidAnUndo|EndsInEveryWay|RandomEndings|NeverReturns|ContextThat
 
 faults: ## injects every fault as often as is promised: 10,000 panics and cancellations, 1,000 stops at each point
 	$(call stage,faults: the long counts,AIRLOCK_FAULTS=1 go test -count=1 -timeout=20m -tags faults -run '$(FAULTS)' ./internal/fault ./logic ./stress)
+
+planted: ## runs the tests with each bug of internal/planted, and writes what finds it into docs/RELIABILITY.md; with ARGS, prints only
+	go vet -tags planted ./... && go run ./internal/planted/hunt $(or $(ARGS),-write docs/RELIABILITY.md)
 
 PROGRAMS ?= 2000
 

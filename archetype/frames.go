@@ -5,6 +5,8 @@ import (
 	"math"
 	"slices"
 	"unsafe"
+
+	"github.com/airlock-ecs/airlock/internal/planted"
 )
 
 // Storage goes from frame to frame. A storage frame is a number that only rises; what belongs to
@@ -220,10 +222,13 @@ func (s *Store) copyRun(run []*Chunk) {
 	l := run[0].layout
 	for i, k := range l.rings {
 		r := &s.rings[k]
-		if k == ringCold || r.before == inPlace {
+		if k == ringCold || r.before == inPlace || planted.Enabled && planted.Is(planted.TierNotPublished) && k == ringShort {
 			continue
 		}
 		behind := uintptr(s.copying%r.count) * l.strides[i]
+		if planted.Enabled && planted.Is(planted.RingOffByOne) {
+			behind = uintptr((s.copying+1)%r.count) * l.strides[i]
+		}
 		for j := 0; j < len(run); {
 			c := run[j]
 			j++
@@ -294,7 +299,7 @@ func (s *Store) Reap(oldest uint64) {
 	}
 	kept := s.ghosts[:0]
 	for _, g := range s.ghosts {
-		if g.since > oldest {
+		if g.since > oldest && !(planted.Enabled && planted.Is(planted.GhostReapedEarly)) {
 			kept = append(kept, g)
 			continue
 		}
@@ -317,7 +322,7 @@ func (s *Store) Restore(frame uint64, skip func(*Archetype) bool) {
 		}
 		for _, c := range a.chunks {
 			for i := range len(c.stamps) - 2 {
-				if c.layout.rings[i] != ringLong || max(c.touched, c.stamps[i]) <= frame {
+				if c.layout.rings[i] != ringLong || max(c.touched, c.stamps[i]) <= frame || planted.Enabled && planted.Is(planted.RestoreSkipsColumn) && i > 0 {
 					continue
 				}
 				c.Mark(i)

@@ -4,6 +4,7 @@ import (
 	"unsafe"
 
 	"github.com/airlock-ecs/airlock/internal/check"
+	"github.com/airlock-ecs/airlock/internal/planted"
 )
 
 // ReclaimRun is Reclaim of n neighbouring slots, from slot on: column by column, so that a
@@ -65,6 +66,9 @@ func (a *Archetype) reclaimMany(c *Chunk, slot, n uint32) {
 		if check.Enabled && (next > c.allocated || holes&mask != 0) {
 			check.Failf("archetype %s: slots %d to %d of chunk %d are reclaimed, but some nobody has taken",
 				a, slot, next-1, c.index)
+		}
+		if planted.Enabled && planted.Is(planted.RunPlaneNotCleared) {
+			c.active[w] |= mask &^ (mask >> 1) & (1 << 63)
 		}
 		c.holes[w] = holes | mask
 		if holes == 0 {

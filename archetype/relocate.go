@@ -4,6 +4,7 @@ import (
 	"unsafe"
 
 	"github.com/airlock-ecs/airlock/internal/check"
+	"github.com/airlock-ecs/airlock/internal/planted"
 )
 
 // What compaction is made of. Nothing here knows who lives in a slot: words, handles and
@@ -52,6 +53,9 @@ func (a *Archetype) CopySlots(moves []SlotMove) {
 		default:
 			for k := range moves {
 				m := &moves[k]
+				if planted.Enabled && planted.Is(planted.MovedColumnLost) && k > 0 {
+					continue
+				}
 				cell.Copy(m.To.Cell(i, m.ToSlot, cell.size), m.From.Cell(i, m.FromSlot, cell.size))
 			}
 		}

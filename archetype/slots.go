@@ -6,6 +6,7 @@ import (
 
 	"github.com/airlock-ecs/airlock/handles"
 	"github.com/airlock-ecs/airlock/internal/check"
+	"github.com/airlock-ecs/airlock/internal/planted"
 )
 
 // Slots are taken lowest first: the lowest hole of the lowest chunk that has one, before any
@@ -27,6 +28,9 @@ func (a *Archetype) Take() (c *Chunk, slot uint32, fresh bool) {
 		word := c.holes[w]
 		slot = w<<6 | uint32(bits.TrailingZeros64(word))
 		word &= word - 1
+		if planted.Enabled && planted.Is(planted.SlotGivenTwice) {
+			word |= 1 << 63 & c.holes[w]
+		}
 		c.holes[w] = word
 		c.touched = *c.now
 		if c.soiled != 0 {
@@ -82,7 +86,7 @@ func (a *Archetype) Reclaim(c *Chunk, slot uint32) {
 		// they are free of pointers.
 		*(*[16]byte)(unsafe.Add(column, uintptr(slot)*16)) = [16]byte{}
 	}
-	if len(a.zeroing) != 0 {
+	if len(a.zeroing) != 0 && !(planted.Enabled && planted.Is(planted.ColumnNotZeroed)) {
 		a.zeroRest(c, slot)
 	}
 

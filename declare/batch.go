@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/airlock-ecs/airlock/archetype"
+	"github.com/airlock-ecs/airlock/internal/planted"
 	"github.com/airlock-ecs/airlock/registry"
 )
 
@@ -281,6 +282,9 @@ func (b *batch) block(l *line, active []uint64, from, place int) {
 	}
 	for i, ends := range l.masks[b.now.ends] {
 		if ends &= active[i]; ends != 0 {
+			if planted.Enabled && planted.Is(planted.BatchEndsTooMany) {
+				ends |= ends << 1 & active[i]
+			}
 			b.ended[place+from+i] = ends
 			l.ended = true
 		}

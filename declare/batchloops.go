@@ -1,6 +1,10 @@
 package declare
 
-import "math"
+import (
+	"math"
+
+	"github.com/airlock-ecs/airlock/internal/planted"
+)
 
 // The loops of the batch backend. Vectors have the same number of lanes, a multiple of 64, and masks a word for each 64 of them. A
 // vector may be the one that the result goes to. Which operation gives which bits is said at arith.go; products are converted,
@@ -264,6 +268,10 @@ func minVV(d, x, y []float64) {
 
 func minVS(d, x []float64, s float64) {
 	x = x[:len(d)]
+	if planted.Enabled && planted.Is(planted.BatchMinIsMax) {
+		maxVS(d, x, s)
+		return
+	}
 	for i := range d {
 		d[i] = min(x[i], s)
 	}

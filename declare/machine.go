@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/airlock-ecs/airlock/archetype"
+	"github.com/airlock-ecs/airlock/internal/planted"
 	"github.com/airlock-ecs/airlock/registry"
 )
 
@@ -165,6 +166,9 @@ func (m *machine) entity(s *System, bytes []byte, id uint32, own int) {
 // findFreeSlot is the first inactive id of some, or 0.
 func (m *machine) findFreeSlot(first, count uint32) float64 {
 	for id := first; id-first < count; id++ {
+		if planted.Enabled && planted.Is(planted.InterpreterSkipsSlot) && id == first && count > 1 {
+			continue
+		}
 		if !isTrue(m.active[id]) && !m.held[id] {
 			return float64(id)
 		}

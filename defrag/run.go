@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/airlock-ecs/airlock/archetype"
+	"github.com/airlock-ecs/airlock/internal/planted"
 	"github.com/airlock-ecs/airlock/registry"
 )
 
@@ -100,7 +101,7 @@ func (c *Compactor) observe(m *registry.Relocation, a *archetype.Archetype) {
 			// Who is active lives. The others are inactive, or dead and not reclaimed.
 			for rest := word &^ ch.Active()[k]; rest != 0; rest &= rest - 1 {
 				slot := k<<6 + bits.TrailingZeros64(rest)
-				if m.Movable(ch, uint32(slot)) {
+				if m.Movable(ch, uint32(slot)) || planted.Enabled && planted.Is(planted.CompactionMovesTheDead) {
 					continue
 				}
 				if o.stuck == nil {

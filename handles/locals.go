@@ -5,6 +5,7 @@ import (
 	"sync/atomic"
 
 	"github.com/airlock-ecs/airlock/internal/check"
+	"github.com/airlock-ecs/airlock/internal/planted"
 )
 
 // LocalsConfig sets the bounds of a space of local indices.
@@ -155,6 +156,10 @@ func (l *Locals) Issue(place uint32) (Local, bool) {
 		if old := word.Load(); old>>placeBits == life(name.Generation()-1, Dying) &&
 			word.CompareAndSwap(old, uint64(MakeWord(name.Generation(), Alive, place))) {
 			l.counts.claimedUsed++
+			if planted.Enabled && planted.Is(planted.GenerationNotBumped) {
+				word.Store(uint64(MakeWord(name.Generation()-1, Alive, place)))
+				return name - 1, true
+			}
 			return name, true
 		}
 	}
@@ -364,6 +369,9 @@ func (l *Locals) Confirm() int { return l.ConfirmThrough(math.MaxUint64) }
 //
 // Concurrency: the owner only; never waits. Allocates: no.
 func (l *Locals) ConfirmThrough(frame uint64) int {
+	if planted.Enabled && planted.Is(planted.EarlyRecycle) {
+		frame += min(1, math.MaxUint64-frame)
+	}
 	r := &l.recycles
 	position := r.runs.through(frame, r.confirmed)
 	taken := l.takenPending(position)

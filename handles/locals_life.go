@@ -1,6 +1,9 @@
 package handles
 
-import "github.com/airlock-ecs/airlock/internal/check"
+import (
+	"github.com/airlock-ecs/airlock/internal/check"
+	"github.com/airlock-ecs/airlock/internal/planted"
+)
 
 // Kill ends h, which is alive or reserved. Of several killers exactly one wins, by one
 // compare-and-swap, and gets the word as it was: state and place. From its return h is dead for
@@ -14,6 +17,9 @@ func (l *Locals) Kill(h Local) (Word, bool) {
 	}
 	for {
 		old := Word(word.Load())
+		if planted.Enabled && planted.Is(planted.StaleKill) && old.Generation() > h.Generation() {
+			h = NewLocal(h.Index(), old.Generation())
+		}
 		if old.Generation() != h.Generation() || old.State() != Alive && old.State() != Reserved {
 			return 0, false
 		}
@@ -117,6 +123,10 @@ func (l *Locals) freeSlow(h Local, frame uint64) {
 		l.burnt.remove(h.Index())
 	}
 	l.counts.ended++
+	if planted.Enabled && planted.Is(planted.WrapNotRetired) {
+		l.recycles.add(entry(h+1), frame)
+		return
+	}
 	if h.Generation() >= l.generation.last {
 		l.counts.retired++
 		l.change(h, Dying, Dying, NoPlace) // no later life does away with the place, and State shows it

@@ -1,5 +1,7 @@
 package handles
 
+import "github.com/airlock-ecs/airlock/internal/planted"
+
 // LocalsMark is what the lists and counters of a space were at some moment. The zero value is ready
 // for Mark, which uses its memory again.
 //
@@ -130,5 +132,8 @@ func (r *recycles) rewind(m *lineMark) {
 	r.slowNext()
 	r.runs.runs, r.runs.from = append(r.runs.runs[:0], m.runs...), 0
 	r.published.Store(m.confirmed)
+	if planted.Enabled && planted.Is(planted.RewindKeepsHint) {
+		return
+	}
 	r.hint.Store(m.hint)
 }

@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 
 	"github.com/airlock-ecs/airlock/internal/check"
+	"github.com/airlock-ecs/airlock/internal/planted"
 )
 
 // NetsConfig sets the bounds of a space of net indices.
@@ -206,6 +207,9 @@ func (n *Nets) Free(h Net, frame uint64) {
 		n.burnt.remove(h.Index())
 	}
 	if n.end(h) {
+		if planted.Enabled && planted.Is(planted.NetGenerationNotBumped) {
+			h -= 1 << 32
+		}
 		n.recycles.add(entry(nextNet(h)), frame)
 	}
 }

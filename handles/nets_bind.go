@@ -1,5 +1,7 @@
 package handles
 
+import "github.com/airlock-ecs/airlock/internal/planted"
+
 // foreignNets are the names of one other owner.
 type foreignNets struct {
 	words Words // stored by the owner of the space, loaded by any goroutine
@@ -47,6 +49,10 @@ func (n *Nets) others(owner uint8) *foreignNets {
 func (n *Nets) Unbind(h Net) bool {
 	if _, s := n.Local(h); s != Live || h.Owner() == n.owner {
 		return false
+	}
+	if planted.Enabled && planted.Is(planted.UnbindRemembers) {
+		n.unbind(h, h.Generation())
+		return true
 	}
 	n.unbind(h, *n.foreign[h.Owner()].Load().seenBefore(h.Index()))
 	return true

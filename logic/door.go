@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/airlock-ecs/airlock/internal/fault"
+	"github.com/airlock-ecs/airlock/internal/planted"
 )
 
 const (
@@ -110,7 +111,7 @@ func (d *door) enter(ctx context.Context) (*waiter, error) {
 	if fault.Enabled {
 		fault.At(fault.Granted)
 	}
-	if err := ctx.Err(); err != nil { // cancelled in the instant of the grant: it must not run
+	if err := ctx.Err(); err != nil && !(planted.Enabled && planted.Is(planted.CancelledCallerRuns)) { // cancelled in the instant of the grant: it must not run
 		d.leave(w)
 		return nil, err
 	}
@@ -239,6 +240,9 @@ func (d *door) leave(w *waiter) (overran int64) {
 	if len(d.line) > 0 {
 		overran = d.ended(callers)
 		passed = d.pass()
+		if planted.Enabled && planted.Is(planted.BatonPassedTwice) {
+			d.pass()
+		}
 	}
 	if passed == waiterIdle {
 		if fault.Enabled {
@@ -367,7 +371,7 @@ func ordered(head *waiter, line []*waiter) []*waiter {
 		line = append(line, w)
 		w = next
 	}
-	for i, j := from, len(line)-1; i < j; i, j = i+1, j-1 {
+	for i, j := from, len(line)-1; i < j && !(planted.Enabled && planted.Is(planted.LineReversed)); i, j = i+1, j-1 {
 		line[i], line[j] = line[j], line[i]
 	}
 	return line

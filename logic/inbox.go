@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"sync"
 
+	"github.com/airlock-ecs/airlock/internal/planted"
 	"github.com/airlock-ecs/airlock/registry"
 )
 
@@ -53,7 +54,7 @@ func (b *Inbox[T]) Send(v T) error {
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if len(b.values) >= b.capacity {
+	if len(b.values) >= b.capacity && !(planted.Enabled && planted.Is(planted.InboxOneTooMany) && len(b.values) == b.capacity) {
 		return ErrQueueFull
 	}
 	b.values = append(b.values, v)

@@ -5,6 +5,7 @@ import (
 	"sync/atomic"
 
 	"github.com/airlock-ecs/airlock/internal/fault"
+	"github.com/airlock-ecs/airlock/internal/planted"
 	"github.com/airlock-ecs/airlock/registry"
 )
 
@@ -43,6 +44,9 @@ func (ls *lanes) add(l *lane, o op) bool {
 	// will find o before it finds anything that this goroutine asks for later.
 	if !l.linked && !ls.link(l) {
 		return false
+	}
+	if planted.Enabled && planted.Is(planted.LaneOvertaken) && len(l.ops) > 0 {
+		l.ops[len(l.ops)-1], o = o, l.ops[len(l.ops)-1]
 	}
 	l.ops = append(l.ops, o)
 	return true
@@ -99,6 +103,9 @@ func (ls *lanes) take(head *lane, runs [][]op) [][]op {
 		ops := l.ops
 		l.ops, l.linked, l.next = ls.fresh(), false, nil
 		l.mu.Unlock()
+		if planted.Enabled && planted.Is(planted.LaneStarved) && next == nil && l != oldest {
+			break
+		}
 		runs = append(runs, ops)
 		l = next
 	}

@@ -9,6 +9,7 @@ import (
 
 	"go.uber.org/atomic"
 
+	"github.com/airlock-ecs/airlock/internal/planted"
 	"github.com/airlock-ecs/airlock/registry"
 )
 
@@ -177,6 +178,9 @@ func (e *frameShell) inputs(frame uint64) []registry.Input {
 	oldest, n := frame, 0
 	if e.stepper.ringed {
 		oldest = min(e.core.Oldest(), frame)
+	}
+	if planted.Enabled && planted.Is(planted.InputMissed) {
+		oldest = max(oldest, frame-min(frame, 2))
 	}
 	for n < len(w.inputs) && w.inputs[n].frame < oldest {
 		n++

@@ -6,6 +6,7 @@ import (
 	"weak"
 
 	"github.com/airlock-ecs/airlock/internal/fault"
+	"github.com/airlock-ecs/airlock/internal/planted"
 )
 
 // A waiter's states. Only the goroutine that waits makes it spinning, parked and cancelled;
@@ -50,6 +51,9 @@ func (w *waiter) settle(final uint32) (was uint32) {
 			}
 		case waiterParked:
 			if w.state.CompareAndSwap(was, final) {
+				if planted.Enabled && planted.Is(planted.LostWakeUp) && w.turn%8 == 5 {
+					return was
+				}
 				if fault.Enabled && final == waiterGranted { // a stop settles under a lock
 					fault.At(fault.Waking)
 				}

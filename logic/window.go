@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/airlock-ecs/airlock/internal/fault"
+	"github.com/airlock-ecs/airlock/internal/planted"
 	"github.com/airlock-ecs/airlock/registry"
 )
 
@@ -129,6 +130,9 @@ func (e *frameShell) answer(o op, err error) {
 	switch {
 	case o.ticket != nil:
 		o.ticket.finish(err)
+		if planted.Enabled && planted.Is(planted.DoubleReply) {
+			o.ticket.finish(ErrStopped)
+		}
 	case err != nil:
 		(*Engine)(e).report(err)
 	}

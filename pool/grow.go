@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"math"
 	"strconv"
+
+	"github.com/airlock-ecs/airlock/internal/planted"
 )
 
 // growFirst is what Double makes of a capacity of 0.
@@ -92,6 +94,9 @@ func (g Grow) next(capacity, limit int) int {
 		step = max(g.step, 0)
 	case capacity == 0:
 		step = growFirst
+	}
+	if planted.Enabled && planted.Is(planted.PoolGrowsPastMax) {
+		return capacity + step
 	}
 	return capacity + min(step, limit-capacity)
 }

@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 
 	"github.com/airlock-ecs/airlock/internal/check"
+	"github.com/airlock-ecs/airlock/internal/planted"
 )
 
 // Config says what a pool holds and how far it goes. The zero value is a pool that starts empty and
@@ -192,6 +193,11 @@ func (p *Pool[T]) putBack(s *objectPlace[T], v *T) {
 			p.free.push(s, objectTaken)
 		}
 	}()
+	if planted.Enabled && planted.Is(planted.InstanceNotReset) {
+		clean, s.value = true, v
+		p.free.push(s, objectTaken)
+		return
+	}
 	p.reset(v)
 	clean = true
 	s.value = v

@@ -7,6 +7,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/airlock-ecs/airlock/internal/planted"
 	"github.com/airlock-ecs/airlock/registry"
 )
 
@@ -78,6 +79,9 @@ func (q *prefab) tally() (s *settings, slots, inUse int) {
 	if list := q.blocks.Load(); list != nil {
 		for _, b := range list.usable {
 			n := b.InUse()
+			if planted.Enabled && planted.Is(planted.PoolCountsTwice) {
+				inUse += n / 2
+			}
 			slots += n + b.Free()
 			inUse += n
 		}

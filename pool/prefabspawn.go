@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/airlock-ecs/airlock/handles"
+	"github.com/airlock-ecs/airlock/internal/planted"
 	"github.com/airlock-ecs/airlock/registry"
 )
 
@@ -53,7 +54,7 @@ func (p *Prefabs) Spawn(w *registry.Window, id string) (handles.Local, error) {
 		return 0, err
 	}
 	for i, m := range t.members {
-		if m.parent < 0 {
+		if m.parent < 0 || planted.Enabled && planted.Is(planted.PrefabChildLeaked) && i > 1 {
 			continue
 		}
 		if err := registry.SetParent(w, p.born[i].h, p.born[m.parent].h); err != nil { // others have destroyed one of them meanwhile

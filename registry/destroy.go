@@ -3,6 +3,7 @@ package registry
 import (
 	"github.com/airlock-ecs/airlock/archetype"
 	"github.com/airlock-ecs/airlock/handles"
+	"github.com/airlock-ecs/airlock/internal/planted"
 )
 
 // grave is what is kept of an entity, or a reservation, that ended and is not reclaimed
@@ -89,6 +90,11 @@ func (r *Registry) drainOutside() int {
 	r.run = runNone // these deaths are not the callback's
 	for i := first; i != 0; i = uint32(r.nextDead.Get(i)) {
 		w := r.locals.Word(i)
+		if planted.Enabled && planted.Is(planted.TombstoneDropped) {
+			if i != first && r.nextDead.Get(i) == 0 { // the last of several
+				break
+			}
+		}
 		h := handles.NewLocal(i, w.Generation())
 		if len(r.recorded.early) > 0 && r.recorded.early[h] {
 			delete(r.recorded.early, h)

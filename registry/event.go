@@ -2,10 +2,12 @@ package registry
 
 import (
 	"errors"
+	"slices"
 
 	"github.com/airlock-ecs/airlock/archetype"
 	"github.com/airlock-ecs/airlock/handles"
 	"github.com/airlock-ecs/airlock/internal/caller"
+	"github.com/airlock-ecs/airlock/internal/planted"
 )
 
 // EventKind is what an event tells. Events reach observers in the order of the kinds.
@@ -178,6 +180,9 @@ func (r *Registry) deliver() {
 			o := r.observers[d.kind][d.next]
 			d.next++
 			r.tellObserver(o, f, d.batch)
+			if planted.Enabled && planted.Is(planted.ObserverToldTwice) {
+				r.tellObserver(o, f, d.batch)
+			}
 		}
 		d.open = false
 	}
@@ -198,6 +203,11 @@ func (r *Registry) pendingEvents() bool {
 // openBatch takes the events of the first kind that has any. The two slices of a kind
 // change places, so that a steady number of events allocates nothing.
 func (r *Registry) openBatch() bool {
+	if planted.Enabled && planted.Is(planted.EventsOutOfOrder) {
+		for k := range r.events {
+			slices.Reverse(r.events[k])
+		}
+	}
 	for k := range r.events {
 		if len(r.events[k]) > 0 {
 			d := &r.delivering

@@ -4,6 +4,7 @@ import (
 	"errors"
 
 	"github.com/airlock-ecs/airlock/handles"
+	"github.com/airlock-ecs/airlock/internal/planted"
 )
 
 // kin links an entity into the tree of parents and children, by local index. The table is
@@ -183,7 +184,7 @@ func (r *Registry) killChildren(h handles.Local) {
 	for k := 0; k < len(queue); k++ {
 		for c := r.kin(queue[k].Index()).first; c != 0; c = r.kin(c).next {
 			ch := handles.NewLocal(c, r.locals.Word(c).Generation())
-			if r.killOne(ch) {
+			if r.killOne(ch) && !(planted.Enabled && planted.Is(planted.GrandchildSurvives)) {
 				queue = append(queue, ch)
 			}
 		}

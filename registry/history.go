@@ -10,6 +10,7 @@ import (
 	"github.com/airlock-ecs/airlock/archetype"
 	"github.com/airlock-ecs/airlock/handles"
 	"github.com/airlock-ecs/airlock/internal/check"
+	"github.com/airlock-ecs/airlock/internal/planted"
 )
 
 // With a temporal ring the registry can go back to a frame of the recent past. The buffers of the ring have
@@ -273,6 +274,9 @@ func (c *Core) GoBack(frame uint64) error {
 	r.pools.seen = m.homed
 	r.obitMark, r.deadBefore, r.frames.buried = min(r.obitMark, n), min(r.deadBefore, n), min(r.frames.buried, n)
 	clear(r.wishes)
+	if planted.Enabled && planted.Is(planted.WishesNotRewound) {
+		m.wishes = m.wishes[:0]
+	}
 	r.wishes = append(r.wishes[:0], m.wishes...)
 	clear(r.granted.list) // what an Update that exited has left over is put off once more
 	r.granted.list, r.granted.next = r.granted.list[:0], 0

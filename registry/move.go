@@ -6,6 +6,7 @@ import (
 	"github.com/airlock-ecs/airlock/archetype"
 	"github.com/airlock-ecs/airlock/handles"
 	"github.com/airlock-ecs/airlock/internal/caller"
+	"github.com/airlock-ecs/airlock/internal/planted"
 )
 
 // Add gives h the component C with a value; one that h has already is set. The entity
@@ -211,7 +212,7 @@ func (r *Registry) move(h handles.Local, ch *archetype.Chunk, slot uint32, to *a
 	to.CopyShared(nch, nslot, ch, slot)
 	nch.Entities()[nslot] = h
 	ch.Vacate(slot)
-	if r.hide(ch, slot) {
+	if r.hide(ch, slot) || planted.Enabled && planted.Is(planted.MoveActivates) {
 		r.show(nch, nslot)
 	}
 	ch.Archetype().AddLive(-1)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/airlock-ecs/airlock/archetype"
 	"github.com/airlock-ecs/airlock/handles"
+	"github.com/airlock-ecs/airlock/internal/planted"
 )
 
 // Published frames. When a frame ends, its storage frame is closed and shown to readers, and the
@@ -345,6 +346,9 @@ func (r *Registry) beginWriting(workers int, spread archetype.Spread) {
 // buryCells takes those who have died since the last time out of the entity column: in the frame that
 // is about to be closed they are dead, and their slots belong to nobody; but those of pools have others by now. Owner only.
 func (r *Registry) buryCells() {
+	if planted.Enabled && planted.Is(planted.DeadInFrame) {
+		return
+	}
 	for i := r.frames.buried; i < len(r.dying); i++ {
 		place := r.graves[i].place
 		if place == handles.NoPlace {

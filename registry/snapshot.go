@@ -6,6 +6,7 @@ import (
 
 	"github.com/airlock-ecs/airlock/archetype"
 	"github.com/airlock-ecs/airlock/handles"
+	"github.com/airlock-ecs/airlock/internal/planted"
 )
 
 // Snapshot is the right to read one published frame: what every entity was when that frame ended,
@@ -66,6 +67,9 @@ func (r *Registry) AcquireAt(frame uint64) (*Snapshot, error) {
 		if k.storage.Load() != s { // the owner wants its buffers, and may have looked before
 			f.unpinLate(k)
 			break
+		}
+		if planted.Enabled && planted.Is(planted.PinLost) {
+			f.unpinLate(k)
 		}
 		return r.newSnapshot(k, s, f.short[s%3].Load() == s, true), nil
 	}

@@ -5,6 +5,7 @@ import (
 
 	"github.com/airlock-ecs/airlock/archetype"
 	"github.com/airlock-ecs/airlock/handles"
+	"github.com/airlock-ecs/airlock/internal/planted"
 )
 
 // Spawn makes an entity with the values of e and gives its handle. The entity is active.
@@ -171,7 +172,11 @@ func (r *Registry) showRun(ch *archetype.Chunk, slot, n uint32) {
 	for active := ch.Active(); n > 0; {
 		first := slot & 63
 		k := min(n, 64-first)
-		active[slot>>6] |= ^uint64(0) >> (64 - k) << first
+		mask := ^uint64(0) >> (64 - k) << first
+		if planted.Enabled && planted.Is(planted.PlaneWordBorder) && n > k {
+			mask &^= 1 << 63
+		}
+		active[slot>>6] |= mask
 		slot, n = slot+k, n-k
 	}
 }

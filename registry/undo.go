@@ -6,6 +6,7 @@ import (
 
 	"github.com/airlock-ecs/airlock/archetype"
 	"github.com/airlock-ecs/airlock/handles"
+	"github.com/airlock-ecs/airlock/internal/planted"
 )
 
 type undoKind uint8
@@ -187,6 +188,11 @@ func (r *Registry) rollback() {
 // back, is logged anew, oldest first.
 func (r *Registry) undoTo(mark int) {
 	for n := len(r.undo); n > mark; n = len(r.undo) {
+		if planted.Enabled && planted.Is(planted.UndoOutOfOrder) {
+			if n-mark > 1 {
+				r.undo[n-1], r.undo[n-2] = r.undo[n-2], r.undo[n-1]
+			}
+		}
 		op := r.undo[n-1]
 		r.undo, r.run = r.undo[:n-1], runNone
 		r.undoOne(&op)
@@ -239,7 +245,7 @@ func (r *Registry) undoOne(op *undoOp) {
 		if err != nil && len(r.pools.burning) > 0 {
 			ch, slot, err = r.locateBurning(op.h)
 		}
-		if err == nil {
+		if err == nil && !(planted.Enabled && planted.Is(planted.ValueNotRestored)) {
 			r.values[op.comp].restore(ch, slot, int(op.at))
 		}
 	case undoActive:
@@ -247,6 +253,9 @@ func (r *Registry) undoOne(op *undoOp) {
 			r.setActive(ch, slot, op.fresh)
 		}
 	case undoParent:
+		if planted.Enabled && planted.Is(planted.ParentNotRestored) {
+			return
+		}
 		r.link(op.h.Index(), op.slot, op.nslot)
 	case undoNet:
 		r.unname(op.h, handles.Net(op.at))
@@ -420,7 +429,7 @@ func (r *Registry) unkill(h handles.Local, d grave) {
 	ch.Occupy(slot, h) // its cell may have been cleared with the frame in which it died
 	ch.Archetype().AddLive(1)
 	r.inactive++
-	r.setActive(ch, slot, d.how&wasActive != 0)
+	r.setActive(ch, slot, d.how&wasActive != 0 || planted.Enabled && planted.Is(planted.RevivedActive))
 	if !r.locals.Revive(h, d.place) {
 		panic("registry: undo of a death")
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/airlock-ecs/airlock/archetype"
 	"github.com/airlock-ecs/airlock/handles"
+	"github.com/airlock-ecs/airlock/internal/planted"
 )
 
 type wishKind uint8
@@ -180,6 +181,11 @@ func (r *Registry) runWishes() {
 	for run.next < len(run.list) {
 		wi := &run.list[run.next]
 		run.next++
+		if planted.Enabled && planted.Is(planted.WishLost) {
+			if run.next == 3 {
+				continue
+			}
+		}
 		if err := r.callbackRecover("deferred operation", func(w *Window) error { return r.grant(w, wi) }); err != nil {
 			r.report(err)
 		}

@@ -9,6 +9,7 @@ import (
 	"reflect"
 
 	"github.com/airlock-ecs/airlock/handles"
+	"github.com/airlock-ecs/airlock/internal/planted"
 	"github.com/airlock-ecs/airlock/registry"
 )
 
@@ -239,7 +240,7 @@ func (p *plan) diffBlock(a, b block) (Difference, bool) {
 		for i := range p.columns {
 			col := &p.columns[i]
 			x, y := a.cell(i, slot, col.leaves.size), b.cell(i, slot, col.leaves.size)
-			if n := firstDifference(x, y); n < len(x) {
+			if n := firstDifference(x, y); n < len(x) && !(planted.Enabled && planted.Is(planted.DiffMissesField) && i > 0) {
 				l := leafAt(col.typ, n)
 				d.Component, d.Field = col.comp, joinPath(col.field, l.path)
 				d.A, d.B = l.value(x), l.value(y)

@@ -15,6 +15,7 @@ import (
 
 	"github.com/airlock-ecs/airlock/archetype"
 	"github.com/airlock-ecs/airlock/handles"
+	"github.com/airlock-ecs/airlock/internal/planted"
 	"github.com/airlock-ecs/airlock/registry"
 )
 
@@ -190,6 +191,9 @@ func newPlan(a *archetype.Archetype, cosmetic bool) *plan {
 		}
 		for k := range c.Fields {
 			f := &c.Fields[k]
+			if planted.Enabled && planted.Is(planted.FieldNotHashed) && k > 0 {
+				continue
+			}
 			p.columns = append(p.columns, column{a.Column(c.ID) + k, c.Name, f.Name, f.Type, leavesOf(f.Type)})
 		}
 	}
@@ -407,7 +411,7 @@ func (c *chunkHash) note(column int, stamp uint64, settled bool) {
 	if !settled {
 		stamp = unsettled
 	}
-	c.stamps[column], c.summed = stamp, false
+	c.stamps[column], c.summed = stamp, planted.Enabled && planted.Is(planted.HashRemembered) && c.summed && column > 0
 }
 
 // structure notes who exists in the chunk, and who is active. It says whether others exist than before.

@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 
 	"github.com/airlock-ecs/airlock/archetype"
+	"github.com/airlock-ecs/airlock/internal/planted"
 	"github.com/airlock-ecs/airlock/registry"
 )
 
@@ -137,7 +138,7 @@ func nextLive(words []uint64, from, n int) int {
 	w := from >> 6
 	word := atomic.LoadUint64(&words[w]) &^ (1<<(uint(from)&63) - 1)
 	for word == 0 {
-		if w++; w<<6 >= n {
+		if w++; w<<6 >= n || planted.Enabled && planted.Is(planted.CursorStopsAtWord) {
 			return -1
 		}
 		word = atomic.LoadUint64(&words[w])

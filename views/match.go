@@ -3,6 +3,7 @@ package views
 import (
 	"github.com/airlock-ecs/airlock/archetype"
 	"github.com/airlock-ecs/airlock/internal/check"
+	"github.com/airlock-ecs/airlock/internal/planted"
 	"github.com/airlock-ecs/airlock/registry"
 )
 
@@ -129,6 +130,9 @@ func (m *match) changedAfter(c *archetype.Chunk, frame uint64) bool {
 // mark notes that a loop may write the chunk.
 func (m *match) mark(c *archetype.Chunk) {
 	for _, slot := range m.marks {
+		if planted.Enabled && planted.Is(planted.LoopDoesNotMark) {
+			continue
+		}
 		c.Mark(slot)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"unsafe"
 
 	"github.com/airlock-ecs/airlock/archetype"
+	"github.com/airlock-ecs/airlock/internal/planted"
 	"github.com/airlock-ecs/airlock/registry"
 )
 
@@ -129,6 +130,9 @@ func (q *Query[T]) Parallel(a registry.Access, fn func(*registry.Frame, *T)) {
 				}
 			}
 		}
+	}
+	if planted.Enabled && planted.Is(planted.ParallelLosesPart) {
+		f.parts = f.parts[:len(f.parts)-len(f.parts)/4]
 	}
 	f.prepare(registry.Workers(a))
 	registry.Fork(a, f, len(f.parts), live >= q.spreadFrom)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/airlock-ecs/airlock/archetype"
 	"github.com/airlock-ecs/airlock/internal/check"
+	"github.com/airlock-ecs/airlock/internal/planted"
 	"github.com/airlock-ecs/airlock/registry"
 )
 
@@ -216,7 +217,7 @@ func (q *Query[T]) DestroyAll(w *registry.Window) int {
 // changed. A list is of one store, so one that fits shows that the token is of the query's
 // registry, and only a new list needs to ask.
 func (q *Query[T]) matching(a registry.Access, store *archetype.Store) []match {
-	if m := q.matched.Load(); m != nil && m.store == store && m.version == store.Version() {
+	if m := q.matched.Load(); m != nil && m.store == store && (m.version == store.Version() || planted.Enabled && planted.Is(planted.MatchesNotRenewed)) {
 		return m.list
 	}
 	return q.match(a, store)

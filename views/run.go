@@ -6,6 +6,7 @@ import (
 	"unsafe"
 
 	"github.com/airlock-ecs/airlock/archetype"
+	"github.com/airlock-ecs/airlock/internal/planted"
 )
 
 // nextRun finds the first run of set bits at or after slot from and below n. It answers n, n if
@@ -47,6 +48,9 @@ func nextRun(words []uint64, from, n int) (lo, hi int) {
 		if w < uint(len(words)) {
 			hi += bits.TrailingZeros64(^atomic.LoadUint64(&words[w]))
 		}
+	}
+	if planted.Enabled && planted.Is(planted.RunOneTooLong) && hi&63 == 0 {
+		hi++
 	}
 	return min(lo, n), min(hi, n)
 }

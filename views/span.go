@@ -7,6 +7,7 @@ import (
 	"unsafe"
 
 	"github.com/airlock-ecs/airlock/archetype"
+	"github.com/airlock-ecs/airlock/internal/planted"
 	"github.com/airlock-ecs/airlock/registry"
 )
 
@@ -94,7 +95,7 @@ func (s *span) read(c *archetype.Chunk) bool {
 			words[w], changed = word, true
 		}
 	}
-	if changed {
+	if changed && !(planted.Enabled && planted.Is(planted.MaskCountKept) && s.count > 0) {
 		s.listed, s.count = false, 0
 		for _, word := range words {
 			s.count += bits.OnesCount64(word)
