@@ -13,8 +13,15 @@
 //   - archetype: the memory that components lie in.
 //   - registry: entities, their life, and who may change what when.
 //   - views: queries, loops over columns.
+//   - views/wide: kernels over whole columns.
+//   - pool: pools of objects, of entities and of prefabs.
+//   - defrag: compaction of what deaths have left.
+//   - snapshot: hashes and differences of states, saved states, journals.
 //   - logic: the engine, with frames, systems and the handshake.
+//   - declare: worlds as data.
+//   - stress: a model of the registry, and loads.
 //
-// The example below is a whole program. README.md says how to run what comes with the module,
+// The example below is a whole program. docs/GUIDE.md goes from a first entity to rollback, docs/COOKBOOK.md has
+// programs for what comes up again and again. README.md says how to run what comes with the module,
 // docs/ARCHITECTURE.md why it is built as it is, docs/CONCURRENCY.md who may touch what.
 package airlock

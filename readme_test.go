@@ -64,6 +64,35 @@ func TestThePagesShowTheirPrograms(t *testing.T) {
 	}
 }
 
+// Every package that others import shows its main use: in an example with output, which go test runs.
+func TestEveryPackageHasAnExample(t *testing.T) {
+	packages := 0
+	require.NoError(t, filepath.WalkDir(".", func(path string, d os.DirEntry, err error) error {
+		if err != nil || !d.IsDir() {
+			return err
+		}
+		switch {
+		case path != "." && strings.HasPrefix(d.Name(), "."), d.Name() == "internal", d.Name() == "testdata",
+			path == "cmd", path == "examples", path == "bench", path == "tools":
+			return filepath.SkipDir
+		}
+		if _, err := os.Stat(filepath.Join(path, "doc.go")); err != nil {
+			return nil // no package
+		}
+		packages++
+		for _, list := range examplesIn(t, path) {
+			for _, e := range list {
+				if e.Output != "" {
+					return nil
+				}
+			}
+		}
+		t.Errorf("%s has no example with output", path)
+		return nil
+	}))
+	require.GreaterOrEqual(t, packages, 13)
+}
+
 // Every link in the README and the pages leads somewhere: to a file or directory of the repository, or a heading.
 func TestLinksLeadSomewhere(t *testing.T) {
 	pages, err := filepath.Glob("docs/*.md")
@@ -199,15 +228,11 @@ func (p program) has(text string) bool {
 
 // examples are the programs of a package of examples, by path. Each has output to compare, and so is run.
 func examples(t *testing.T, dir string) map[string]program {
-	names, err := filepath.Glob(filepath.Join(dir, "*_test.go"))
-	require.NoError(t, err)
 	programs := map[string]program{}
-	for _, name := range names {
+	for name, list := range examplesIn(t, dir) {
 		source, err := os.ReadFile(name)
 		require.NoError(t, err)
-		file, err := parser.ParseFile(token.NewFileSet(), name, source, parser.ParseComments)
-		require.NoError(t, err)
-		for _, e := range doc.Examples(file) {
+		for _, e := range list {
 			require.NotEmpty(t, e.Output, "%s has no output, so nobody runs it", name)
 			require.NotContains(t, programs, name, "one example a file")
 			programs[name] = program{filepath.Base(name), string(source), e.Output}
@@ -215,4 +240,17 @@ func examples(t *testing.T, dir string) map[string]program {
 	}
 	require.NotEmpty(t, programs)
 	return programs
+}
+
+// examplesIn are the examples of a directory, by the path of their file.
+func examplesIn(t *testing.T, dir string) map[string][]*doc.Example {
+	names, err := filepath.Glob(filepath.Join(dir, "*_test.go"))
+	require.NoError(t, err)
+	list := map[string][]*doc.Example{}
+	for _, name := range names {
+		file, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.ParseComments)
+		require.NoError(t, err)
+		list[name] = doc.Examples(file)
+	}
+	return list
 }

@@ -356,8 +356,10 @@ func (r *Registry) setActive(ch *archetype.Chunk, slot uint32, active bool) {
 
 // OnMove calls fn whenever entities move to other cache indices: before the call that
 // moves them returns, on its goroutine, with one batch in an order that moves inside an
-// array can follow. fn must keep only what it copies. It takes effect at the next window.
+// array can follow. If the callback fails, fn is told the moves back. It runs inside the callback, so it
+// must not wait, and must keep only what it copies. It takes effect at the next window.
 //
+// Errors: a nil fn.
 // Concurrency: any goroutine. Allocates: yes.
 func (r *Registry) OnMove(fn func([]Move)) (*Observer, error) {
 	if fn == nil {

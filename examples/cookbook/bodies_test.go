@@ -1,6 +1,7 @@
 package cookbook_test
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/airlock-ecs/airlock/handles"
@@ -72,6 +73,10 @@ func Example_bodies() {
 	}))
 	check(engine.Step())
 	check(reg.Update(func(w *registry.Window) error { return registry.Add(w, garage[0], OnFire{}) }))
+	fmt.Println(reg.Update(func(w *registry.Window) error {
+		check(registry.Add(w, garage[1], OnFire{}))
+		return errors.New("the match was wet") // and the array is told the way back
+	}))
 	check(engine.Step())
 	check(reg.Update(func(w *registry.Window) error {
 		for _, h := range garage {
@@ -81,6 +86,7 @@ func Example_bodies() {
 		return nil
 	}))
 	// Output:
+	// the match was wet
 	// L1.1 2 {2 1}
 	// L2.1 4 {4 2}
 	// L3.1 6 {6 3}

@@ -8,11 +8,13 @@ import (
 	"github.com/airlock-ecs/airlock/registry"
 )
 
-func Example_declared() {
-	program := must(declare.Load("drop.world", []byte(`
+const drops = `
 world { entity drop { state = (y = 10, vy = 0) } }
 systems { update { on = drop; dt = 0.5; vy = vy - 2 * dt; y = y + vy * dt } }
-`), nil))
+`
+
+func Example_declared() {
+	program := must(declare.Load("drop.world", []byte(drops), nil))
 	reg := must(registry.New(registry.Config{Deterministic: true}))
 	engine := must(logic.New(reg, logic.Config{}))
 	defer engine.Stop()

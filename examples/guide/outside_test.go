@@ -64,6 +64,12 @@ func Example_outside() {
 	// Destroy and Alive need no window and never wait.
 	fmt.Println(reg.Destroy(bob), reg.Alive(bob), errors.Is(reg.Destroy(bob), registry.ErrStale))
 
+	// Reserve gives a name without waiting. Its entity comes later; until then the name may be stored, sent, and destroyed.
+	eve := must(reg.Reserve())
+	check(lane.Defer(func(w *registry.Window) error { return guests.SpawnReserved(w, eve, Guest{Gold{1}}) }))
+	check(engine.Spawn(ctx, func(*registry.Window) error { return nil }))
+	fmt.Println("eve:", reg.Alive(eve))
+
 	// A context that ends before the turn takes the caller out of the line.
 	gone, cancel := context.WithCancel(ctx)
 	cancel()
@@ -87,6 +93,7 @@ func Example_outside() {
 	// nobody waits for: a lost message
 	// bob has 7
 	// <nil> false true
+	// eve: true
 	// context canceled
 	// recovered: oops
 	// ann is alive: true
