@@ -14,11 +14,6 @@ import (
 // Columns are marked by several workers of one frame at once, hence atomically, and all of
 // them store the same number. Slots are taken and given back by the owner alone.
 
-// Stamp is the number that changes are marked with now.
-//
-// Concurrency: the registry's owner and its workers; never waits. Allocates: no.
-func (s *Store) Stamp() uint64 { return s.frame }
-
 // Mark notes that cells of the column of a table slot are written now. Who hands out a way to
 // write them calls it.
 //

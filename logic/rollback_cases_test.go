@@ -2,6 +2,7 @@ package logic_test
 
 import (
 	"context"
+	"fmt"
 	"math/rand/v2"
 	"sync"
 	"testing"
@@ -157,6 +158,97 @@ func TestDefrag5RollbackOverAMove(t *testing.T) {
 	step(func(w *registry.Window) error { _, err := compactor.Run(w); return err })
 	require.NoError(t, e.Rollback(e.FrameNumber()-5))
 	step(nil)
+	agree()
+	require.NoError(t, e.Stop())
+}
+
+// TestRollbackOverAChunksMove has chunks of one class lowered into the room that another class has left before there was a
+// history, and goes back over that.
+func TestRollbackOverAChunksMove(t *testing.T) {
+	r, err := registry.New(registry.Config{TemporalFrames: 8})
+	require.NoError(t, err)
+	temporal[own](t, r)
+	temporal[mark](t, r)
+	type gone struct{ Mark mark }
+	type piece struct {
+		Own  own
+		Memo memo
+	}
+	leavers, err := registry.RegisterClass[gone](r, registry.SlotsPerChunk(64))
+	require.NoError(t, err)
+	pieces, err := registry.RegisterClass[piece](r, registry.SlotsPerChunk(64))
+	require.NoError(t, err)
+	var hs []handles.Local
+	require.NoError(t, r.Update(func(w *registry.Window) error {
+		early, err := leavers.SpawnBatch(w, 300, nil)
+		require.NoError(t, err)
+		hs, err = pieces.SpawnBatch(w, 200, func(i int, p *piece) { p.Memo.Text = fmt.Sprint(i) })
+		require.NoError(t, err)
+		for _, h := range hs {
+			require.NoError(t, registry.Set(w, h, own{Self: h}))
+		}
+		require.Equal(t, len(early), w.DestroyBatch(early))
+		return nil
+	}))
+	for range 4 { // empty chunks go
+		require.NoError(t, r.Update(func(w *registry.Window) error { w.ProcessDeferredDestructions(); return nil }))
+	}
+	l := keepLogbook(t, r)
+	compactor, err := defrag.New(r, defrag.Config{})
+	require.NoError(t, err)
+	before := r.CacheCap()
+	require.NoError(t, r.Update(func(w *registry.Window) error { // what is left of them
+		_, err := compactor.Run(w)
+		return err
+	}))
+	require.NoError(t, r.Verify())
+	require.Less(t, r.CacheCap(), before, "there was room")
+
+	// The same again, with a history.
+	require.NoError(t, r.Update(func(w *registry.Window) error {
+		late, err := leavers.SpawnBatch(w, 640, nil)
+		require.NoError(t, err)
+		more, err := pieces.SpawnBatch(w, 200, nil)
+		require.NoError(t, err)
+		for _, h := range more {
+			require.NoError(t, registry.Set(w, h, own{Self: h}))
+		}
+		hs = append(hs, more...)
+		require.Equal(t, len(late), w.DestroyBatch(late))
+		return nil
+	}))
+	for range 4 {
+		require.NoError(t, r.Update(func(w *registry.Window) error { w.ProcessDeferredDestructions(); return nil }))
+	}
+	e, err := logic.New(r, logic.Config{OnError: func(err error) { t.Error(err) }})
+	require.NoError(t, err)
+	agree := func() {
+		t.Helper()
+		require.NoError(t, r.Verify())
+		require.NoError(t, r.Read(func(s *registry.Snapshot) error {
+			for _, h := range hs {
+				o, err := registry.Peek[own](s, h)
+				require.NoError(t, err)
+				require.Equal(t, h, o.Self)
+				at, _ := registry.CacheIndex(s, h)
+				if moved, ok := l.at[h]; ok {
+					require.Equal(t, moved, at, "%v", h)
+				}
+			}
+			return nil
+		}))
+	}
+	require.NoError(t, e.Step())
+	require.NoError(t, e.Step())
+	agree()
+	before = r.CacheCap()
+	require.NoError(t, e.Defer(func(w *registry.Window) error { _, err := compactor.Run(w); return err }))
+	require.NoError(t, e.Step())
+	agree()
+	require.Less(t, r.CacheCap(), before, "chunks have moved")
+	require.NoError(t, e.Step())
+	require.NoError(t, e.Rollback(2))
+	require.NoError(t, e.Step())
 	agree()
 	require.NoError(t, e.Stop())
 }

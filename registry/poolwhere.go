@@ -1,7 +1,6 @@
 package registry
 
 import (
-	"math/bits"
 	"reflect"
 	"unsafe"
 
@@ -59,23 +58,6 @@ func (b *Block) anyAway(ch *archetype.Chunk, slot uint32) bool {
 		}
 	}
 	return ch.AnyBorn()
-}
-
-// EachInUse calls fn with every slot in use whose entity is where the slot is, and active, ascending, until fn says
-// false. fn changes no structure.
-//
-// Concurrency: as the token; no writer of the plane beside. Allocates: no.
-func (b *Block) EachInUse(fn func(i int, ch *archetype.Chunk, slot uint32) bool) {
-	for _, ch := range b.arch.Chunks() {
-		for w, word := range ch.Active() {
-			for ; word != 0; word &= word - 1 {
-				slot := uint32(w<<6 | bits.TrailingZeros64(word))
-				if !fn(int(ch.Base()+slot-b.base), ch, slot) {
-					return
-				}
-			}
-		}
-	}
 }
 
 // read copies the components of an entity, of an archetype of the class, into e. One that was removed is zero.
