@@ -78,8 +78,8 @@ func (e *Engine) period(longest time.Duration) time.Duration {
 // lookAround is the watchdog: it reports a callback that takes too long and wakes goroutines
 // that may wait for themselves. It answers when to look again.
 func (e *Engine) lookAround() time.Duration {
-	who, ran, report := e.watch.look(e.clock.now())
-	if who.what == idleness {
+	what, ran, report := e.watch.look(e.clock.now())
+	if what == "" {
 		return e.period(restWatch)
 	}
 	if ran >= int64(e.period(deadlockWait)) {
@@ -92,7 +92,7 @@ func (e *Engine) lookAround() time.Duration {
 		// A log handler that calls Spawn waits for a Logic that may wait for this goroutine:
 		// it has to notice by itself.
 		e.door.watched.Store(false)
-		e.reportOverrun(who, time.Duration(ran), caller.Stacks(e.id))
+		e.reportOverrun(what, time.Duration(ran), caller.Stacks(e.id))
 		e.door.watched.Store(true)
 	}
 	next := e.period(deadlockWait)
