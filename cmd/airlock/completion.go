@@ -13,7 +13,7 @@ type completionCommand struct {
 }
 
 // Run writes a script that knows every command and flag. It is made of the same declarations as the command line, so it
-// knows what there is; a tag complete says what the values of a flag or an argument are.
+// knows what there is. What the values of a flag are its placeholder says, or else a tag complete.
 func (c *completionCommand) Run(k *kong.Kong, stdout io.Writer) error {
 	write := map[string]func(*strings.Builder, *kong.Application){"bash": completeBash, "zsh": completeZsh, "fish": completeFish}[c.Shell]
 	var out strings.Builder
@@ -30,6 +30,10 @@ type completed struct {
 
 func completedOf(v *kong.Value) completed {
 	switch kind := v.Tag.Get("complete"); {
+	case strings.HasPrefix(v.Tag.PlaceHolder, "FILE"):
+		return completed{kind: "file"}
+	case v.Tag.PlaceHolder == "DIR":
+		return completed{kind: "dir"}
 	case kind == "scenario":
 		return completed{"words", scenarioNames()}
 	case kind != "":

@@ -114,9 +114,10 @@ type arenaCommand struct {
 	For  time.Duration `placeholder:"10s" help:"Stop after this time; without it, Ctrl-C stops the arena."`
 	Seed uint64        `default:"1" help:"Where players appear and what bots do."`
 
-	Pools   *string `placeholder:"FILE" complete:"file" help:"Pool file with the pools of arrows and sparks; without it pools/arena.pools.ron, or the same as it was built in if there is none."`
-	Journal *string `placeholder:"DIR" complete:"dir" help:"Record everything in this new directory, for airlock replay."`
-	Flight  *string `placeholder:"DIR" complete:"dir" help:"When a frame overruns, write a trace of the last seconds to a file in this directory, for go tool trace."`
+	Flight *string `placeholder:"DIR" help:"When a frame overruns, write a trace of the last seconds to a file in this directory, for go tool trace."`
+
+	Pools   *string `placeholder:"FILE" help:"Pool file with the pools of arrows and sparks; without it pools/arena.pools.ron, or the same as it was built in if there is none."`
+	Journal *string `placeholder:"DIR" help:"Record everything in this new directory, for airlock replay."`
 }
 
 func (c *arenaCommand) Run(ctx context.Context, stdout io.Writer, stderr stderrWriter) error {

@@ -23,7 +23,7 @@ type runCommand struct {
 	JSON       bool     `name:"json" help:"Print JSON: an object, with --every one in each line."`
 	Backend    string   `enum:"batch,interpreter" default:"batch" help:"What computes the steps: ${enum}."`
 	Workers    int      `placeholder:"N" help:"Goroutines that share the work; without it, one for each processor."`
-	Plot       *string  `placeholder:"FILE.svg" complete:"file" help:"Draw values over time."`
+	Plot       *string  `placeholder:"FILE.svg" help:"Draw values over time."`
 	Slots      []string `placeholder:"p#0.x,p" help:"What --plot draws: state slots, and by the name of an entity or a pool how many are active. Without it, each pool."`
 }
 

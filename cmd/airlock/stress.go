@@ -27,9 +27,9 @@ type stressCommand struct {
 	Faults    bool          `help:"Failing and panicking callbacks, contexts that end, small queues, producers that vanish."`
 	JSON      bool          `name:"json" help:"Print the report, or the list, as JSON."`
 	List      bool          `help:"List the scenarios."`
-	Write     *string       `placeholder:"FILE.md" complete:"file" help:"Add the run to this page of runs, docs/RELIABILITY.md say."`
+	Write     *string       `placeholder:"FILE.md" help:"Add the run to this page of runs, docs/RELIABILITY.md say."`
 	Log       bool          `help:"Let the engine log to standard error."`
-	Flight    *string       `placeholder:"DIR" complete:"dir" help:"When a frame takes longer than a 60th of a second, write a trace of the last seconds to a file in this directory, for go tool trace."`
+	Flight    *string       `placeholder:"DIR" help:"When a frame takes longer than a 60th of a second, write a trace of the last seconds to a file in this directory, for go tool trace."`
 }
 
 // Run ends early when ctx does, and prints what was done until then. That is no failure; a violation is.
