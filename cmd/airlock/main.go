@@ -108,13 +108,13 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 }
 
 type arenaCommand struct {
+	Flight *string `placeholder:"DIR" help:"When a frame overruns, write a trace of the last seconds to a file in this directory, for go tool trace."`
+
 	Port int           `default:"7700" help:"Loopback TCP port to listen on; 0 picks a free one."`
 	Bots int           `default:"64" help:"Clients that play by themselves, over real sockets."`
 	Rate int           `default:"60" help:"Frames a second, 1 to 1000."`
 	For  time.Duration `placeholder:"10s" help:"Stop after this time; without it, Ctrl-C stops the arena."`
 	Seed uint64        `default:"1" help:"Where players appear and what bots do."`
-
-	Flight *string `placeholder:"DIR" help:"When a frame overruns, write a trace of the last seconds to a file in this directory, for go tool trace."`
 
 	Pools   *string `placeholder:"FILE" help:"Pool file with the pools of arrows and sparks; without it pools/arena.pools.ron, or the same as it was built in if there is none."`
 	Journal *string `placeholder:"DIR" help:"Record everything in this new directory, for airlock replay."`
