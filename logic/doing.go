@@ -42,7 +42,7 @@ func (e *Engine) Doing() Doing {
 	if stamp == 0 {
 		return d
 	}
-	what := e.watch.culprit().String()
+	what := e.watch.what()
 	if e.watch.stamp.Load() != stamp { // another one began
 		return d
 	}

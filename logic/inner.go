@@ -112,8 +112,8 @@ func (e *Engine) period(longest time.Duration) time.Duration {
 // lookAround is the watchdog: it reports a callback that takes too long and wakes goroutines
 // that may wait for themselves. It answers when to look again.
 func (e *Engine) lookAround() time.Duration {
-	who, ran, report := e.watch.look(e.clock.now())
-	if who.what == idleness {
+	what, ran, report := e.watch.look(e.clock.now())
+	if what == "" {
 		return e.period(restWatch)
 	}
 	if ran >= int64(e.period(deadlockWait)) {
@@ -128,7 +128,7 @@ func (e *Engine) lookAround() time.Duration {
 		e.door.watched.Store(false)
 		stack := caller.Stacks(e.id)
 		e.watch.keepStacks(stack)
-		e.reportOverrun(who, time.Duration(ran), stack)
+		e.reportOverrun(what, time.Duration(ran), stack)
 		e.door.watched.Store(true)
 	}
 	next := e.period(deadlockWait)

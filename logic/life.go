@@ -130,11 +130,11 @@ func (e *Engine) Shutdown(ctx context.Context) error {
 		return nil
 	case <-late:
 	}
-	who, _, _ := e.watch.look(e.clock.now())
-	if who.what == idleness {
+	what, _, _ := e.watch.look(e.clock.now())
+	if what == "" {
 		return fmt.Errorf("logic: shutdown: %w", ctx.Err())
 	}
-	return fmt.Errorf("logic: shutdown: %w: waiting for %s:\n%s", ctx.Err(), who, caller.Stacks(e.id))
+	return fmt.Errorf("logic: shutdown: %w: waiting for %s:\n%s", ctx.Err(), what, caller.Stacks(e.id))
 }
 
 // join is errors.Join, but a lone error stays what it is.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"runtime/debug"
+	"strings"
 	"time"
 
 	"github.com/airlock-ecs/airlock/internal/caller"
@@ -31,18 +32,18 @@ func (e *Engine) report(err error) {
 
 // reportOverrun logs a callback that outlasts the watchdog, with its stack if that is known, and has the flight
 // recorder write what led to it.
-func (e *Engine) reportOverrun(who culprit, ran time.Duration, stack string) {
+func (e *Engine) reportOverrun(what string, ran time.Duration, stack string) {
 	if f := e.cfg.Flight; f != nil {
-		f.Overran(e.FrameNumber(), who.String(), ran)
+		f.Overran(e.FrameNumber(), what, ran)
 	}
 	attrs := []slog.Attr{
 		slog.Uint64("frame", e.FrameNumber()),
-		slog.String("cause", who.String()),
+		slog.String("cause", what),
 		slog.Duration("took", ran),
 		slog.Duration("limit", e.cfg.Watchdog),
 	}
-	if who.system != "" {
-		attrs = append(attrs, slog.String("system", who.system))
+	if name, ok := strings.CutPrefix(what, system.String()+" "); ok { // see watch.what
+		attrs = append(attrs, slog.String("system", name))
 	}
 	if stack != "" {
 		attrs = append(attrs, slog.String("stack", stack))

@@ -146,6 +146,6 @@ func (e *Engine) leave(w *waiter) {
 // stack still shows who called.
 func (e *Engine) overran(ran int64) {
 	if ran > 0 {
-		e.reportOverrun(culprit{what: callers}, time.Duration(ran), string(debug.Stack()))
+		e.reportOverrun(callers.String(), time.Duration(ran), string(debug.Stack()))
 	}
 }

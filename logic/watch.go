@@ -73,42 +73,28 @@ func (w *watch) clear() { w.stamp.Store(0) }
 
 func (w *watch) activity() activity { return activity(w.stamp.Load() & 15) }
 
-// culprit is user code that runs, or took too long.
-type culprit struct {
-	what   activity
-	system string // its name, if it is one
-}
-
-// String is what messages call it.
-func (c culprit) String() string {
-	if c.system != "" {
-		return c.what.String() + " " + c.system
+// what names the activity in progress.
+func (w *watch) what() string {
+	a := w.activity()
+	if s := w.system.Load(); a == system && s != nil {
+		return a.String() + " " + s.name
 	}
-	return c.what.String()
+	return a.String()
 }
 
-// culprit names the activity in progress.
-func (w *watch) culprit() culprit {
-	c := culprit{what: w.activity()}
-	if s := w.system.Load(); c.what == system && s != nil {
-		c.system = s.name
-	}
-	return c
-}
-
-// look is late from outside, while the callback runs: whose it is, how long it has run, and
-// whether to report it. Idleness if nothing runs.
-func (w *watch) look(now int64) (who culprit, ran int64, report bool) {
+// look is late from outside, while the callback runs: its name, how long it has run, and
+// whether to report it. Nothing if nothing runs.
+func (w *watch) look(now int64) (what string, ran int64, report bool) {
 	stamp := w.stamp.Load()
 	if stamp == 0 {
-		return culprit{}, 0, false
+		return "", 0, false
 	}
-	who = w.culprit()
+	what = w.what()
 	if w.stamp.Load() != stamp { // another one began: its turn comes with the next look
-		return culprit{}, 0, false
+		return "", 0, false
 	}
 	ran = now - int64(stamp>>4)
-	return who, ran, w.overran(stamp, ran)
+	return what, ran, w.overran(stamp, ran)
 }
 
 // overran counts an overrun once, whoever notices it first.

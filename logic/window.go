@@ -108,7 +108,7 @@ func (e *frameShell) run(o op) {
 	err := e.core.CallbackRecover(o.fn)
 	returned = true
 	if overran := e.door.ended(queuedOp); overran > 0 {
-		(*Engine)(e).reportOverrun(culprit{what: queuedOp}, time.Duration(overran), "")
+		(*Engine)(e).reportOverrun(queuedOp.String(), time.Duration(overran), "")
 	}
 	if o.ticket != nil || err != nil {
 		e.answer(o, err)
@@ -119,7 +119,7 @@ func (e *frameShell) run(o op) {
 func (e *frameShell) endedNow(what activity) {
 	e.door.budget.skip = 0
 	if overran := e.door.ended(what); overran > 0 {
-		(*Engine)(e).reportOverrun(culprit{what: what}, time.Duration(overran), "")
+		(*Engine)(e).reportOverrun(what.String(), time.Duration(overran), "")
 	}
 }
 
@@ -151,7 +151,7 @@ func (e *frameShell) enteringSystem(s *System) { e.watch.beginSystem(e.last, s) 
 func (e *frameShell) leftSystem() {
 	e.last = e.clock.now()
 	if overran := e.watch.late(e.last); overran > 0 {
-		(*Engine)(e).reportOverrun(e.watch.culprit(), time.Duration(overran), "")
+		(*Engine)(e).reportOverrun(e.watch.what(), time.Duration(overran), "")
 	}
 }
 
@@ -162,7 +162,7 @@ func (e *frameShell) exited(err error) { (*Engine)(e).report(err) }
 func (e *frameShell) compacted(err error) {
 	e.last = e.clock.now()
 	if overran := e.watch.late(e.last); overran > 0 {
-		(*Engine)(e).reportOverrun(culprit{what: compaction}, time.Duration(overran), "")
+		(*Engine)(e).reportOverrun(compaction.String(), time.Duration(overran), "")
 	}
 	e.watch.clear()
 	if err != nil {

@@ -14,6 +14,7 @@ import (
 	"go.uber.org/atomic"
 
 	"github.com/airlock-ecs/airlock/archetype"
+	"github.com/airlock-ecs/airlock/flight"
 	"github.com/airlock-ecs/airlock/handles"
 	"github.com/airlock-ecs/airlock/logic"
 	"github.com/airlock-ecs/airlock/registry"
@@ -22,12 +23,13 @@ import (
 
 // Options say how a scenario is run. The zero value works.
 type Options struct {
-	For       time.Duration  // 0 means 10 s
-	Producers int            // 0 means the scenario's own number
-	Seed      uint64         // of every random choice that producers and systems make
-	Faults    bool           // callbacks that fail, panic and exit, contexts that end, small queues, vanishing producers
-	Logger    *slog.Logger   // the engine's; nil: nothing is logged
-	Progress  func(Progress) // called some ten times a second, by one goroutine at a time
+	For       time.Duration    // 0 means 10 s
+	Producers int              // 0 means the scenario's own number
+	Seed      uint64           // of every random choice that producers and systems make
+	Faults    bool             // callbacks that fail, panic and exit, contexts that end, small queues, vanishing producers
+	Logger    *slog.Logger     // the engine's; nil: nothing is logged
+	Flight    *flight.Recorder // the engine's, for frames that overrun; nil: nothing is recorded
+	Progress  func(Progress)   // called some ten times a second, by one goroutine at a time
 }
 
 // Progress is how far a run has come.
@@ -236,7 +238,7 @@ func (g *rig) build(ctx context.Context, tier archetype.Tier, rc registry.Config
 			return err
 		}
 	}
-	lc.Logger = g.o.Logger
+	lc.Logger, lc.Flight = g.o.Logger, g.o.Flight
 	lc.OnError = func(err error) {
 		if OutcomeOf(err) == Lost {
 			g.ledger.Violate(NoFailure, "told to OnError: %v", err)

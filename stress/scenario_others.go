@@ -276,7 +276,7 @@ func soak(ctx context.Context, o Options) (Report, error) {
 			break
 		}
 		s := scenarios[i%len(scenarios)]
-		piece := Options{Seed: rng.Uint64(), Faults: i/len(scenarios)%2 == 0 || s.Name == "batched", Producers: o.Producers, Logger: o.Logger}
+		piece := Options{Seed: rng.Uint64(), Faults: i/len(scenarios)%2 == 0 || s.Name == "batched", Producers: o.Producers, Logger: o.Logger, Flight: o.Flight}
 		piece.For = min(rest, o.For/time.Duration(2*len(scenarios))+time.Duration(rng.Int64N(int64(o.For/20)+1)), time.Minute)
 		if o.Progress != nil {
 			piece.Progress = func(p Progress) {

@@ -8,7 +8,7 @@ import (
 )
 
 type disasmCommand struct {
-	File string `arg:"" help:"World file, - for standard input."`
+	File string `arg:"" complete:"file" help:"World file, - for standard input."`
 	paramFlags
 }
 

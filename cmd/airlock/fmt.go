@@ -10,7 +10,7 @@ import (
 )
 
 type fmtCommand struct {
-	Files []string `arg:"" name:"file" help:"World files, - for standard input."`
+	Files []string `arg:"" name:"file" complete:"file" help:"World files, - for standard input."`
 	Write bool     `short:"w" xor:"what" help:"Write the result to the file, if it differs, instead of to standard output."`
 	Diff  bool     `short:"d" help:"Print what would change."`
 	Check bool     `xor:"what" help:"Print the names of files that are laid out otherwise; exit status 1 if there are any."`

@@ -2,9 +2,11 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"os"
 	"os/signal"
 	"runtime"
@@ -16,6 +18,7 @@ import (
 	"github.com/alecthomas/kong"
 
 	"github.com/airlock-ecs/airlock/examples/arena"
+	"github.com/airlock-ecs/airlock/flight"
 	"github.com/airlock-ecs/airlock/pool"
 )
 
@@ -25,6 +28,7 @@ const (
 )
 
 func main() {
+	signal.Ignore(syscall.SIGPIPE) // a write to a closed pipe is an error, which ends the command in order
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	// The first signal ends ctx, and gives the next one its usual effect: it kills.
 	context.AfterFunc(ctx, stop)
@@ -41,18 +45,24 @@ type commands struct {
 	Disasm  disasmCommand  `cmd:"" help:"Print the code that the reference interpreter runs for a world."`
 	Stress  stressCommand  `cmd:"" help:"Load the engine, check every invariant, and report."`
 	Version versionCommand `cmd:"" help:"Print the version."`
+
+	Completion completionCommand `cmd:"" help:"Print a script that completes command lines in a shell."`
 }
 
 // run is the whole command as a function: it ends when ctx does, and returns the exit status.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	out := &output{Writer: stdout, cancel: cancel}
 	exit := -1 // what kong wanted to exit with: after --help
 	parser, err := kong.New(&commands{},
 		kong.Name("airlock"),
 		kong.Description("An embeddable ECS registry engine, and programs that show it at work."),
-		kong.Writers(stdout, stderr),
+		kong.ConfigureHelp(kong.HelpOptions{Compact: true}),
+		kong.Writers(out, stderr),
 		kong.Exit(func(code int) { exit = max(exit, code) }),
 		kong.BindTo(ctx, (*context.Context)(nil)),
-		kong.BindTo(stdout, (*io.Writer)(nil)),
+		kong.BindTo(out, (*io.Writer)(nil)),
 		kong.Bind(stderrWriter{stderr}),
 	)
 	if err != nil {
@@ -61,17 +71,19 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	}
 	chosen, err := parser.Parse(args)
 	switch {
+	case out.gone.Load(): // while it was told what there is
+		return 0
 	case exit >= 0:
 		return exit
 	case err != nil:
-		fmt.Fprintf(stderr, "airlock: %v (airlock --help shows what there is)\n", err)
+		fmt.Fprintf(stderr, "airlock: %s (airlock --help shows what there is)\n", explained(parser.Model, err))
 		return exitUsage
 	}
-	err = chosen.Run()
+	err = chosen.Run(parser)
 	var usage usageError
 	var file *pool.FileError
 	switch {
-	case err == nil:
+	case err == nil, out.quiet(err):
 		return 0
 	case errors.As(err, &usage):
 		fmt.Fprintf(stderr, "airlock: %v\n", err)
@@ -96,6 +108,8 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 }
 
 type arenaCommand struct {
+	Flight *string `placeholder:"DIR" help:"When a frame overruns, write a trace of the last seconds to a file in this directory, for go tool trace."`
+
 	Port int           `default:"7700" help:"Loopback TCP port to listen on; 0 picks a free one."`
 	Bots int           `default:"64" help:"Clients that play by themselves, over real sockets."`
 	Rate int           `default:"60" help:"Frames a second, 1 to 1000."`
@@ -106,7 +120,7 @@ type arenaCommand struct {
 	Journal *string `placeholder:"DIR" help:"Record everything in this new directory, for airlock replay."`
 }
 
-func (c *arenaCommand) Run(ctx context.Context, stdout io.Writer) error {
+func (c *arenaCommand) Run(ctx context.Context, stdout io.Writer, stderr stderrWriter) error {
 	if c.Rate < 1 || c.Rate > arena.MaxRate { // to the library 0 means 60
 		return fmt.Errorf("%w: --rate must be between 1 and %d frames a second, not %d", arena.ErrConfig, arena.MaxRate, c.Rate)
 	}
@@ -125,6 +139,10 @@ func (c *arenaCommand) Run(ctx context.Context, stdout io.Writer) error {
 		}
 	} else if _, err := os.Stat(arena.PoolFile); err == nil {
 		config.Pools = arena.PoolFile
+	}
+	var err error
+	if config.Flight, err = flightTo(c.Flight, 0, stderr); err != nil {
+		return err
 	}
 	server, err := arena.New(config)
 	if err != nil {
@@ -145,13 +163,48 @@ func (c *arenaCommand) Run(ctx context.Context, stdout io.Writer) error {
 	return err
 }
 
-type versionCommand struct{}
+// flightTo makes the flight recorder of a flag --flight; none if it was not given. The budget of 0 is that of the engine.
+func flightTo(dir *string, budget time.Duration, stderr io.Writer) (*flight.Recorder, error) {
+	if dir == nil {
+		return nil, nil
+	}
+	if *dir == "" {
+		return nil, usagef("--flight needs the name of a directory")
+	}
+	return flight.New(flight.Config{Dir: *dir, Budget: budget, Logger: slog.New(slog.NewTextHandler(stderr, nil))})
+}
 
-func (versionCommand) Run(stdout io.Writer) error {
-	version := "(unknown)"
+type versionCommand struct {
+	JSON bool `name:"json" help:"Print JSON."`
+}
+
+func (c versionCommand) Run(stdout io.Writer) error {
+	version, revision := "(unknown)", ""
 	if info, ok := debug.ReadBuildInfo(); ok {
 		version = info.Main.Version
+		for _, s := range info.Settings {
+			if s.Key == "vcs.revision" {
+				revision = s.Value
+			}
+		}
+	}
+	if c.JSON {
+		return printJSON(stdout, struct {
+			Version  string `json:"version"`
+			Revision string `json:"revision,omitempty"`
+			Go       string `json:"go"`
+			OS       string `json:"os"`
+			Arch     string `json:"arch"`
+		}{version, revision, runtime.Version(), runtime.GOOS, runtime.GOARCH})
 	}
 	_, err := fmt.Fprintf(stdout, "airlock %s %s %s/%s\n", version, runtime.Version(), runtime.GOOS, runtime.GOARCH)
 	return err
+}
+
+// printJSON prints a value for programs, which people read too.
+func printJSON(out io.Writer, v any) error {
+	encoder := json.NewEncoder(out)
+	encoder.SetEscapeHTML(false)
+	encoder.SetIndent("", "  ")
+	return encoder.Encode(v)
 }

@@ -8,23 +8,60 @@ import (
 	"io/fs"
 	"iter"
 	"os"
+	"time"
 
 	"github.com/airlock-ecs/airlock/pool"
 )
 
 type poolsCommand struct {
-	Files []string `arg:"" name:"file" help:"Pool files, - for standard input."`
+	Files []string      `arg:"" optional:"" name:"file" complete:"file" help:"Pool files, - for standard input."`
+	Watch *string       `placeholder:"URL" help:"Follow the pools of a running server instead, at the address of its inspector, until Ctrl-C."`
+	Every time.Duration `default:"1s" help:"How often --watch asks."`
+	JSON  bool          `name:"json" help:"Print JSON: an object for each file, or with --watch one in a line whenever something has changed."`
 }
 
 // Run goes on after a bad file, so that one look shows what is wrong with each.
 func (c *poolsCommand) Run(ctx context.Context, stdout io.Writer, stderr stderrWriter) error {
-	bad, shown := false, false
+	switch {
+	case c.Watch == nil && len(c.Files) == 0:
+		return usagef("a pool file is missing, such as pools/arena.pools.ron, or --watch URL")
+	case c.Watch == nil:
+		return c.files(ctx, stdout, stderr)
+	case len(c.Files) > 0:
+		return usagef("--watch follows a server, and no file: leave out %s", c.Files[0])
+	case c.Every <= 0:
+		return usagef("--every must be above zero, but it is %v", c.Every)
+	}
+	url, err := watchURL(*c.Watch)
+	if err != nil {
+		return err
+	}
+	w := &watcher{url: url, every: c.Every, json: c.JSON, out: stdout, terminal: terminal(stdout)}
+	return w.run(ctx)
+}
+
+func (c *poolsCommand) files(ctx context.Context, stdout io.Writer, stderr stderrWriter) error {
+	var result error
+	var found []checkedFile
+	shown := false
 	for _, name := range c.Files {
 		declared, err := readPools(ctx, name)
+		if ctx.Err() != nil {
+			return stoppedf("stopped while reading %s", shownName(name))
+		}
+		f := checkedFile{File: shownName(name), OK: err == nil, Pools: []poolRow{}}
+		if err != nil {
+			f.Pools = nil
+			f.failed(err)
+			result = errTold
+		}
+		for prefab, s := range asDeclared(declared) {
+			f.Pools = append(f.Pools, rowOf(prefab, s))
+		}
+		found = append(found, f)
 		var file *pool.FileError
 		switch {
-		case ctx.Err() != nil:
-			return fmt.Errorf("stopped while reading %s", shownName(name))
+		case c.JSON:
 		case errors.As(err, &file):
 			// The line starts with the place, as editors and terminals look for it.
 			fmt.Fprintln(stderr, file.Detail())
@@ -42,12 +79,11 @@ func (c *poolsCommand) Run(ctx context.Context, stdout io.Writer, stderr stderrW
 				return err
 			}
 		}
-		bad = bad || err != nil
 	}
-	if bad {
-		return errTold
+	if c.JSON {
+		return errors.Join(printJSON(stdout, found), result)
 	}
-	return nil
+	return result
 }
 
 // asDeclared are the figures of pools that nobody has used yet.

@@ -83,8 +83,13 @@ Pools([
 
 func TestPoolsWithoutAFileIsAWrongCommandLine(t *testing.T) {
 	for args, want := range map[string]string{
-		"pools":          "file",
-		"pools --fast -": "--fast",
+		"pools":                      "a pool file is missing",
+		"pools --watch":              "--watch",
+		"pools --watch= ":            "--watch needs the URL",
+		"pools --watch ftp://a":      "--watch needs the URL",
+		"pools --watch a b":          "leave out b",
+		"pools --watch a --every 0s": "--every must be above zero",
+		"pools --fast -":             "--fast",
 	} {
 		code, stdout, stderr := command(t.Context(), strings.Fields(args)...)
 		assert.Equal(t, exitUsage, code, args)

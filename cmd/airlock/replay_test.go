@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"encoding/json"
 	"fmt"
 	"os"
 	"os/exec"
@@ -13,7 +14,6 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -120,6 +120,18 @@ func TestReplaySaysHowFarAllIsIdentical(t *testing.T) {
 	assert.Regexp(t, `^identical through frame [1-9]\d*\n$`, stdout)
 	assert.Empty(t, stderr, "nothing to show before it is over")
 
+	var result replayResult
+	code, asJSON, stderr := command(t.Context(), "replay", "--json", dir)
+	assert.Zero(t, code)
+	assert.Empty(t, stderr)
+	require.NoError(t, json.Unmarshal([]byte(asJSON), &result))
+	assert.True(t, result.Identical)
+	assert.Equal(t, stdout, fmt.Sprintf("identical through frame %d\n", result.Through))
+	code, asJSON, _ = command(t.Context(), "replay", "--json", "--hashes", dir)
+	assert.Zero(t, code)
+	assert.EqualValues(t, result.Through+1, strings.Count(asJSON, "\n"))
+	assert.Regexp(t, `^{"frame":1,"hash":"[0-9a-f]{16}"}\n`, asJSON)
+
 	identical := stdout
 	code, stdout, stderr = command(t.Context(), "replay", "--hashes", dir)
 	assert.Zero(t, code)
@@ -146,6 +158,11 @@ func TestReplaySaysHowFarAllIsIdentical(t *testing.T) {
 	code, stdout, _ = command(t.Context(), "replay", dir)
 	assert.Zero(t, code, "a torn tail is no failure")
 	assert.Regexp(t, `^the end of the journal is lost, \d+ bytes: [^\n]+\nidentical through frame \d+\n$`, stdout)
+	code, asJSON, _ = command(t.Context(), "replay", "--json", dir)
+	assert.Zero(t, code)
+	require.NoError(t, json.Unmarshal([]byte(asJSON), &result))
+	assert.Positive(t, result.LostBytes)
+	assert.NotEmpty(t, result.LostReason)
 
 	require.NoError(t, os.WriteFile(segment, bytes.Repeat([]byte("x"), 500), 0o600))
 	code, _, stderr = command(t.Context(), "replay", dir)
@@ -184,22 +201,4 @@ func TestReplayOfWhatIsNoJournal(t *testing.T) {
 	code, _, stderr := command(t.Context(), "arena", "--port", "0", "--journal", filepath.Join(file, "below"))
 	assert.Equal(t, exitFailed, code)
 	assert.Contains(t, stderr, "not a directory")
-}
-
-func TestProgressIsABarOrLines(t *testing.T) {
-	var out bytes.Buffer
-	p := &progress{out: &out, terminal: true}
-	p.show(1, 4)
-	p.show(2, 4) // too soon
-	p.show(4, 4)
-	p.end()
-	assert.Equal(t, "\r[==========                              ] frame 1 of 4\r[========================================] frame 4 of 4\n", out.String())
-	out.Reset()
-	p = newProgress(stderrWriter{&out})
-	p.show(1, 2)
-	assert.Empty(t, out.String())
-	p.next = time.Time{}
-	p.show(2, 2)
-	p.end()
-	assert.Equal(t, "frame 2 of 2\n", out.String())
 }

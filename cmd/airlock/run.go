@@ -7,15 +7,13 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"strings"
-	"time"
 
 	"github.com/airlock-ecs/airlock/declare"
 	"github.com/airlock-ecs/airlock/registry"
 )
 
 type runCommand struct {
-	File string `arg:"" help:"World file, - for standard input."`
+	File string `arg:"" complete:"file" help:"World file, - for standard input."`
 	paramFlags
 	Steps      int64    `required:"" placeholder:"N" help:"Run so many steps."`
 	Hash       bool     `help:"Print the hash of the state."`
@@ -92,12 +90,12 @@ func (c *runCommand) run(ctx context.Context, r *declare.Runner, drawn *plot, st
 	out := bufio.NewWriter(stdout)
 	report := &report{command: c, runner: r, out: out}
 	report.head()
-	bar := newStepBar(stderr, uint64(c.Steps))
+	bar := newBar(stderr, "step")
 	if c.Every > 0 && terminal(stdout) {
 		bar.on = false // states that run over the screen are progress enough
 	}
 	done, failure := stepwise(ctx, uint64(c.Steps), r.Step, func(done uint64) error {
-		bar.show(done)
+		bar.show(done, uint64(c.Steps))
 		if drawn != nil {
 			if err := drawn.sample(r, done); err != nil {
 				return err
@@ -122,7 +120,7 @@ func (c *runCommand) run(ctx context.Context, r *declare.Runner, drawn *plot, st
 		}
 	}
 	if stopped {
-		return fmt.Errorf("stopped after step %d of %d", done, c.Steps)
+		return stoppedf("stopped after step %d of %d", done, c.Steps)
 	}
 	return nil
 }
@@ -172,36 +170,4 @@ func look(r *declare.Runner, f func(registry.Access)) error {
 		f(w)
 		return nil
 	})
-}
-
-// stepBar shows on a terminal how many steps are done.
-type stepBar struct {
-	out   io.Writer
-	of    uint64
-	on    bool
-	shown bool
-	next  time.Time // when there is something to show again
-}
-
-func newStepBar(out stderrWriter, of uint64) *stepBar {
-	return &stepBar{out: out.Writer, of: of, on: terminal(out.Writer), next: time.Now().Add(barEvery)}
-}
-
-// show is called after every step. What is over at once needs no bar.
-func (b *stepBar) show(done uint64) {
-	if !b.on {
-		return
-	}
-	if now := time.Now(); now.After(b.next) || b.shown && done == b.of {
-		b.next, b.shown = now.Add(barEvery), true
-		full := int(float64(done) / float64(max(b.of, 1)) * barWidth)
-		fmt.Fprintf(b.out, "\r[%s%s] step %d of %d", strings.Repeat("=", full), strings.Repeat(" ", barWidth-full), done, b.of)
-	}
-}
-
-// end leaves the line of the bar.
-func (b *stepBar) end() {
-	if b.shown {
-		fmt.Fprintln(b.out)
-	}
 }

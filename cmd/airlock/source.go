@@ -49,12 +49,17 @@ func (f *paramFlags) values() (map[string]float64, error) {
 
 // loadWorld reads a world file and checks it. What is wrong with it is told on standard error, line by line.
 func loadWorld(ctx context.Context, stderr io.Writer, name string, params map[string]float64) (*declare.Program, error) {
+	p, err := parseWorld(ctx, name, params)
+	return p, tellFaults(stderr, err)
+}
+
+// parseWorld reads a world file and checks it.
+func parseWorld(ctx context.Context, name string, params map[string]float64) (*declare.Program, error) {
 	src, err := readSource(ctx, name)
 	if err != nil {
 		return nil, err
 	}
-	p, err := declare.Load(shownName(name), src, params)
-	return p, tellFaults(stderr, err)
+	return declare.Load(shownName(name), src, params)
 }
 
 // tellFaults tells what is wrong with a file. Each fault starts with its place, as editors and terminals look for it.
@@ -97,7 +102,7 @@ func readSource(ctx context.Context, name string) ([]byte, error) {
 	case r := <-done:
 		return r.src, r.err
 	case <-ctx.Done():
-		return nil, fmt.Errorf("stopped while reading %s", shownName(name))
+		return nil, stoppedf("stopped while reading %s", shownName(name))
 	}
 }
 

@@ -20,21 +20,22 @@ import (
 )
 
 type stressCommand struct {
-	Scenario  string        `placeholder:"NAME" help:"What to do; --list shows what there is."`
+	Scenario  string        `placeholder:"NAME" complete:"scenario" help:"What to do; --list shows what there is."`
 	For       time.Duration `default:"10s" help:"How long."`
 	Producers int           `placeholder:"N" help:"Goroutines that ask the engine for things; without it, as many as the scenario says."`
 	Seed      *uint64       `placeholder:"S" help:"Of every random choice; without it, one is drawn, and printed."`
 	Faults    bool          `help:"Failing and panicking callbacks, contexts that end, small queues, producers that vanish."`
-	JSON      bool          `name:"json" help:"Print the report as JSON."`
+	JSON      bool          `name:"json" help:"Print the report, or the list, as JSON."`
 	List      bool          `help:"List the scenarios."`
 	Write     *string       `placeholder:"FILE.md" help:"Add the run to this page of runs, docs/RELIABILITY.md say."`
 	Log       bool          `help:"Let the engine log to standard error."`
+	Flight    *string       `placeholder:"DIR" help:"When a frame takes longer than a 60th of a second, write a trace of the last seconds to a file in this directory, for go tool trace."`
 }
 
 // Run ends early when ctx does, and prints what was done until then. That is no failure; a violation is.
 func (c *stressCommand) Run(ctx context.Context, stdout io.Writer, stderr stderrWriter) error {
 	if c.List {
-		return listScenarios(stdout)
+		return c.list(stdout)
 	}
 	s, ok := stress.Find(c.Scenario)
 	switch {
@@ -68,12 +69,16 @@ func (c *stressCommand) Run(ctx context.Context, stdout io.Writer, stderr stderr
 	if c.Log {
 		o.Logger = slog.New(slog.NewTextHandler(stderr, nil))
 	}
-	line := &stressLine{out: stderr.Writer}
-	if terminal(stderr.Writer) {
-		o.Progress = line.show
+	var err error
+	if o.Flight, err = flightTo(c.Flight, time.Second/60, stderr); err != nil {
+		return err
+	}
+	b := newBar(stderr, "")
+	if b.on {
+		o.Progress = func(p stress.Progress) { b.draw(stressProgress(p)) }
 	}
 	report, err := s.Run(ctx, o)
-	line.end()
+	b.end()
 	if err != nil {
 		return err
 	}
@@ -84,13 +89,11 @@ func (c *stressCommand) Run(ctx context.Context, stdout io.Writer, stderr stderr
 	} else {
 		_, err = io.WriteString(stdout, report.String())
 	}
-	if err != nil {
-		return err
-	}
 	if c.Write != nil {
-		if err := writeRun(*c.Write, report); err != nil {
-			return err
-		}
+		err = errors.Join(err, writeRun(*c.Write, report))
+	}
+	if err != nil && report.Violated == 0 {
+		return err
 	}
 	if report.Violated > 0 {
 		if c.JSON { // the text says it already
@@ -111,7 +114,19 @@ func scenarioNames() (names []string) {
 	return names
 }
 
-func listScenarios(out io.Writer) error {
+func (c *stressCommand) list(out io.Writer) error {
+	if c.JSON {
+		type row struct {
+			Name      string `json:"name"`
+			Producers int    `json:"producers"` // 0: each scenario its own
+			About     string `json:"about"`
+		}
+		var rows []row
+		for _, s := range stress.Scenarios() {
+			rows = append(rows, row{s.Name, s.Producers, s.About})
+		}
+		return printJSON(out, rows)
+	}
 	t := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	for _, s := range stress.Scenarios() {
 		producers := fmt.Sprintf("%d producers", s.Producers)
@@ -126,26 +141,13 @@ func listScenarios(out io.Writer) error {
 	return t.Flush()
 }
 
-// stressLine is a line on a terminal that says how far a run has come.
-type stressLine struct {
-	out   io.Writer
-	width int
-}
-
-func (l *stressLine) show(p stress.Progress) {
-	text := fmt.Sprintf("%s: %v of %v, %d operations, frame %d", p.Scenario, p.Elapsed.Round(100*time.Millisecond), p.For, p.Operations, p.Frame)
+// stressProgress is how far a run has come, in a share of its time and in words.
+func stressProgress(p stress.Progress) (share float64, text string) {
+	text = fmt.Sprintf("%s: %v of %v, %d operations, frame %d", p.Scenario, p.Elapsed.Round(100*time.Millisecond), p.For, p.Operations, p.Frame)
 	if p.Violations > 0 {
 		text += fmt.Sprintf(", %d VIOLATIONS", p.Violations)
 	}
-	fmt.Fprintf(l.out, "\r%-*s", l.width, text)
-	l.width = len(text)
-}
-
-// end leaves the line.
-func (l *stressLine) end() {
-	if l.width > 0 {
-		fmt.Fprintln(l.out)
-	}
+	return float64(p.Elapsed) / float64(p.For), text
 }
 
 const (

@@ -42,6 +42,12 @@ func TestStressListsItsScenarios(t *testing.T) {
 		assert.Contains(t, stdout, s.Name+" ")
 		assert.Contains(t, stdout, s.About)
 	}
+	code, stdout, _ = command(t.Context(), "stress", "--list", "--json")
+	require.Zero(t, code)
+	var rows []map[string]any
+	require.NoError(t, json.Unmarshal([]byte(stdout), &rows))
+	assert.Len(t, rows, len(stress.Scenarios()))
+	assert.Equal(t, "sync", rows[0]["name"])
 }
 
 func TestStressCommandLinesThatMakeNoSense(t *testing.T) {
@@ -93,15 +99,18 @@ func TestStressWritesWhatWasRun(t *testing.T) {
 	assert.Contains(t, stderr, "is no page of runs")
 }
 
-func TestTheProgressLineOverwritesItself(t *testing.T) {
-	var out bytes.Buffer
-	l := &stressLine{out: &out}
-	l.end()
-	l.show(stress.Progress{Scenario: "soak (sync)", Elapsed: 12 * time.Second, For: time.Minute, Operations: 100, Frame: 7, Violations: 2})
-	l.show(stress.Progress{Scenario: "sync", For: time.Minute})
-	l.end()
-	lines := strings.Split(out.String(), "\r")
-	require.Len(t, lines, 3)
-	assert.Equal(t, "soak (sync): 12s of 1m0s, 100 operations, frame 7, 2 VIOLATIONS", lines[1])
-	assert.Equal(t, len(lines[1])+1, len(lines[2]), "the rest is blanked, and then the line ends")
+func TestAStressSaysHowFarItIs(t *testing.T) {
+	share, text := stressProgress(stress.Progress{Scenario: "soak (sync)", Elapsed: 12 * time.Second, For: time.Minute, Operations: 100, Frame: 7, Violations: 2})
+	assert.Equal(t, 0.2, share)
+	assert.Equal(t, "soak (sync): 12s of 1m0s, 100 operations, frame 7, 2 VIOLATIONS", text)
+}
+
+func TestAStressWritesItsOverruns(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "flights")
+	code, stdout, stderr := command(t.Context(), "stress", "--scenario", "sync", "--for", "50ms", "--flight", dir)
+	require.Zero(t, code, stdout+stderr)
+	require.DirExists(t, dir)
+	code, _, stderr = command(t.Context(), "stress", "--scenario", "sync", "--for", "50ms", "--flight=")
+	assert.Equal(t, exitUsage, code)
+	assert.Contains(t, stderr, "--flight needs the name of a directory")
 }

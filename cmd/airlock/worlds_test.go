@@ -296,22 +296,6 @@ func TestADifferenceOfTheBackendsIsAFailure(t *testing.T) {
 	assert.Equal(t, other, told(err))
 }
 
-func TestTheBarOfStepsIsForTerminals(t *testing.T) {
-	var out strings.Builder
-	b := &stepBar{out: &out, of: 4, on: true}
-	b.show(1)
-	b.show(2) // too soon
-	b.show(4)
-	b.end()
-	assert.Equal(t, "\r[==========                              ] step 1 of 4\r[========================================] step 4 of 4\n", out.String())
-	out.Reset()
-	b = newStepBar(stderrWriter{&out}, 4)
-	b.next = time.Time{}
-	b.show(4)
-	b.end()
-	assert.Empty(t, out.String())
-}
-
 func TestFmtLaysOutFiles(t *testing.T) {
 	worldFile(t, "world { pool p [ 3 ]{state=(x=1)}\n}")
 	const laidOut = "world {\n\tpool p[3] { state = (x = 1) }\n}\n"

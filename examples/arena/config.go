@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+
+	"github.com/airlock-ecs/airlock/flight"
 )
 
 const (
@@ -34,6 +36,9 @@ type Config struct {
 
 	// Journal is a directory in which everything is recorded that Replay needs to do it again; empty: nothing is.
 	Journal string
+
+	// Flight writes the last seconds as a trace when a frame overruns; nil: nothing is recorded.
+	Flight *flight.Recorder
 }
 
 // refusal is a sentence for a person and a sentinel for a program.

@@ -95,6 +95,7 @@ func (s *Server) build() (err error) {
 		Rate:      s.cfg.Rate,
 		NetWindow: s.cfg.Rate, // a player's net handle comes back into use after a second
 		OnError:   s.tally.check,
+		Flight:    s.cfg.Flight,
 	})
 	if err != nil {
 		return err
