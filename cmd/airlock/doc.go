@@ -1,6 +1,7 @@
 // Command airlock runs the programs that show the engine at work, and declared worlds.
 //
 //	airlock arena [--port N] [--bots N] [--rate HZ] [--for D] [--seed N] [--pools FILE] [--journal DIR]
+//		[--inspect ADDRESS|off] [--inspect-token TOKEN] [--inspect-remote]
 //	airlock replay [--hashes] DIR
 //	airlock pools FILE...
 //	airlock run FILE --steps N [--param K=V]... [--every K] [--hash] [--cross-check] [--states active|all|none] [--json]
