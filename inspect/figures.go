@@ -150,7 +150,7 @@ func spacesOf(n *reading) []spaceFigures {
 		case s.Space != "Net":
 			s.HeldBy = "its window of frames, or a confirm"
 		case n.engine.Peers == 0:
-			s.HeldBy = "a confirm: no peer was added"
+			s.HeldBy = "its window of frames, or a confirm: no peer was added"
 		case n.engine.SlowestAck >= s.OldestPending:
 			s.HeldBy = "nobody: the next frame confirms it"
 		default:

@@ -2,7 +2,7 @@
 
 import { $, bytes, colour, count, make, setText, table } from "./dom.js";
 
-const perRow = 256; // slots
+let perRow = 256, scale = 2; // slots in a row, and points a slot is shown by
 const states = { L: "live", I: "inactive", P: "idle", T: "tomb", K: "kept", ".": "free", _: "unused" };
 
 export const chosen = { archetype: -1, first: 0 };
@@ -28,6 +28,7 @@ function choose(archetype, first) {
 export function show(r) {
   table($("archetype-table").tBodies[0], r.Archetypes, (a) => a.Number, [
     {
+      kind: "name",
       make: (a) => make("button", { className: "link", type: "button", title: "Show its chunk map", onclick: () => choose(a.Number, 0) }, make("span", { className: "long" })),
       update: (e, a) => setText(e.firstChild, a.Class + (a.Pooled ? ` (pool ${a.Pooled})` : "")),
     },
@@ -48,12 +49,13 @@ export function show(r) {
 export function showMap(m) {
   if (m.Waiting || m.Archetype !== chosen.archetype || m.First !== chosen.first) return;
   map = m;
+  [perRow, scale] = m.Map.reduce((n, c) => n + c.Slots.length, 0) > 4096 ? [256, 2] : [64, 5];
   const rows = m.Map.map((c) => Math.ceil(c.Slots.length / perRow)), height = rows.reduce((a, b) => a + b + 1, 0);
   const canvas = $("chunk-map");
   canvas.width = perRow;
   canvas.height = Math.max(height, 1);
-  canvas.style.width = `${perRow * 2}px`;
-  canvas.style.height = `${height * 2}px`;
+  canvas.style.width = `${perRow * scale}px`;
+  canvas.style.height = `${height * scale}px`;
   const c = canvas.getContext("2d"), image = c.createImageData(perRow, Math.max(height, 1));
   const colours = Object.fromEntries(Object.entries(states).map(([letter, name]) => [letter, rgb(c, colour(name))]));
   const counts = {};
@@ -107,8 +109,8 @@ function legend(counts) {
 
 function hover(event) {
   if (!map) return;
-  const x = Math.floor(event.offsetX / 2);
-  let y = Math.floor(event.offsetY / 2);
+  const x = Math.floor(event.offsetX / scale);
+  let y = Math.floor(event.offsetY / scale);
   for (const chunk of map.Map) {
     const rows = Math.ceil(chunk.Slots.length / perRow), slot = y * perRow + x;
     if (y < rows && slot < chunk.Slots.length) {

@@ -4,7 +4,7 @@ import { $, colour, count, fit, make, setText } from "./dom.js";
 import { headers } from "./stream.js";
 
 const shapes = ["circle", "square", "triangle", "cross", "diamond", "ring"];
-let world = null, places = [], at = -1, onOpen = () => {}, asked = 0;
+let world = null, places = [], extent = null, at = -1, onOpen = () => {}, asked = 0;
 
 export const asks = { on: true, component: "" };
 
@@ -12,7 +12,7 @@ export function init(choice, open) {
   onOpen = open;
   const canvas = $("world-map");
   $("world-on").onchange = (e) => { asks.on = e.target.checked; choice(); };
-  $("world-component").onchange = (e) => { asks.component = e.target.value; world = null; choice(); };
+  $("world-component").onchange = (e) => { asks.component = e.target.value; world = extent = null; choice(); };
   canvas.onmousemove = (e) => point(nearest(e.offsetX, e.offsetY, 14));
   canvas.onclick = (e) => openAt(nearest(e.offsetX, e.offsetY, 24));
   canvas.onkeydown = (e) => {
@@ -28,6 +28,7 @@ export function show(w) {
   const before = at >= 0 && world ? world.Handle[at] : "";
   world = w;
   at = before ? w.Handle.indexOf(before) : -1;
+  if (before && at < 0) setText($("world-tip"), `${before} is gone`);
   choices(w.Choices);
   draw();
   const hidden = w.Total - w.Handle.length - w.Elsewhere;
@@ -46,10 +47,10 @@ function choices(names) {
 export function draw() {
   if (!world) return;
   const canvas = $("world-map"), { c, width, height } = fit(canvas);
-  const bounds = (list) => list.reduce(([low, high], v) => [Math.min(low, v), Math.max(high, v)], [Infinity, -Infinity]);
-  const [left, right] = bounds(world.X), [top, bottom] = bounds(world.Y);
-  const scale = Math.min((width - 24) / (right - left || 1), (height - 24) / (bottom - top || 1));
-  places = world.X.map((x, i) => ({ x: 12 + (x - left) * scale, y: 12 + (world.Y[i] - top) * scale }));
+  widen();
+  const scale = Math.min((width - 24) / (extent.right - extent.left || 1), (height - 24) / (extent.bottom - extent.top || 1));
+  const left = width / 2 - ((extent.left + extent.right) / 2) * scale, top = height / 2 - ((extent.top + extent.bottom) / 2) * scale;
+  places = world.X.map((x, i) => ({ x: left + x * scale, y: top + world.Y[i] * scale }));
   places.forEach((p, i) => dot(c, p.x, p.y, world.Class[i], 3));
   if (at >= 0) {
     c.strokeStyle = colour("text");
@@ -60,6 +61,13 @@ export function draw() {
   }
   canvas.dataset.dots = places.length;
   legend();
+}
+
+// widen has the picture show all places that anybody was at: a scale that follows each frame would shake.
+function widen() {
+  extent ||= { left: Infinity, right: -Infinity, top: Infinity, bottom: -Infinity };
+  for (const x of world.X) [extent.left, extent.right] = [Math.min(extent.left, x), Math.max(extent.right, x)];
+  for (const y of world.Y) [extent.top, extent.bottom] = [Math.min(extent.top, y), Math.max(extent.bottom, y)];
 }
 
 function dot(c, x, y, kind, r) {
