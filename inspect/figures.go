@@ -18,6 +18,7 @@ type figures struct {
 	State       string // see stateOf
 	Held        *held  `json:",omitempty"`
 	Actions     bool   // whether there are any
+	Declares    bool   // whether a pool can be declared
 	Frame       uint64
 	Rate        int
 	BudgetNanos int64 // that a frame has at that rate
@@ -77,13 +78,12 @@ type poolRow struct {
 	Max                                                   int
 	Grow, GrowShort                                       string
 	Warm, Fixed, AtCap                                    bool
-	Declares                                              bool // its source takes declarations
 }
 
 // figuresOf makes figures of a reading; quantiles are of what happened since an earlier one.
 func (c *collector) figuresOf(n, earlier *reading) figures {
 	f := figures{
-		Taken: n.at, State: stateOf(n), Actions: c.actions, Frame: n.reg.Frame,
+		Taken: n.at, State: stateOf(n), Actions: c.actions, Declares: declarerOf(c.sources) != nil, Frame: n.reg.Frame,
 		Rate: c.e.Rate(), BudgetNanos: int64(time.Second) / int64(c.e.Rate()),
 		Engine: engineFigures{
 			Stats:         n.engine,
@@ -150,7 +150,7 @@ func spacesOf(n *reading) []spaceFigures {
 		case s.Space != "Net":
 			s.HeldBy = "its window of frames, or a confirm"
 		case n.engine.Peers == 0:
-			s.HeldBy = "a confirm: no peer was added"
+			s.HeldBy = "its window of frames, or a confirm: no peer was added"
 		case n.engine.SlowestAck >= s.OldestPending:
 			s.HeldBy = "nobody: the next frame confirms it"
 		default:
@@ -179,12 +179,11 @@ func appendPools(rows []poolRow, i int, source pool.Source) (all []poolRow) {
 	if source == nil {
 		return all
 	}
-	_, declares := source.(declarer)
 	for name, s := range source.Pools() {
 		all = append(all, poolRow{
 			Source: i, Name: name, Cap: s.Cap, InUse: s.InUse, Free: s.Free, Peak: s.Peak, Built: s.Built, Refused: s.Refused,
 			Grown: s.Grown, Leaked: s.Leaked, Max: s.Max, Grow: s.Grow.String(), GrowShort: s.Grow.Short(), Warm: s.Warm,
-			Fixed: s.Grow == pool.Fixed(), AtCap: s.InUse >= s.Cap, Declares: declares,
+			Fixed: s.Grow == pool.Fixed(), AtCap: s.InUse >= s.Cap,
 		})
 	}
 	return all

@@ -64,6 +64,9 @@ func (h *Handler) route() {
 	h.mux.HandleFunc("GET /world.json", h.private(h.view(worldTopic)))
 	h.mux.HandleFunc("GET /entity.json", h.private(h.view(entityTopic)))
 	h.mux.HandleFunc("GET /events", h.private(h.events))
+	if h.cfg.Token != "" {
+		h.mux.HandleFunc("POST /actions/{name}", h.act)
+	}
 }
 
 // ServeHTTP answers a request, or refuses it.

@@ -12,7 +12,7 @@ import (
 )
 
 const (
-	viewEvery   = 100 * time.Millisecond // of what is published
+	viewEvery   = 80 * time.Millisecond  // of what is published
 	logicEvery  = 250 * time.Millisecond // of what Logic is asked
 	logicAnswer = 250 * time.Millisecond // how long a single request waits for Logic
 	logicFresh  = time.Second            // what Logic has said is shown so long rather than what is published

@@ -1,6 +1,7 @@
 // Command airlock runs the programs that show the engine at work, and declared worlds.
 //
 //	airlock arena [--port N] [--bots N] [--rate HZ] [--for D] [--seed N] [--pools FILE] [--journal DIR] [--flight DIR]
+//		[--inspect ADDRESS|off] [--inspect-token TOKEN] [--inspect-remote]
 //	airlock replay [--hashes] [--json] DIR
 //	airlock pools [--json] FILE...
 //	airlock pools --watch URL [--every D] [--json]

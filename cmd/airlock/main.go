@@ -99,6 +99,9 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	case errors.Is(err, arena.ErrConfig):
 		fmt.Fprintf(stderr, "airlock: %v\n", err)
 		return exitUsage
+	case errors.Is(err, arena.ErrInspectInUse):
+		fmt.Fprintf(stderr, "airlock: %v; stop it, or choose another address with --inspect (off turns the page off)\n", err)
+		return exitFailed
 	case errors.Is(err, arena.ErrPortInUse):
 		fmt.Fprintf(stderr, "airlock: %v; stop it, or choose a port with --port (0 picks a free one)\n", err)
 		return exitFailed
@@ -116,7 +119,11 @@ type arenaCommand struct {
 	For  time.Duration `placeholder:"10s" help:"Stop after this time; without it, Ctrl-C stops the arena."`
 	Seed uint64        `default:"1" help:"Where players appear and what bots do."`
 
-	Pools   *string `placeholder:"FILE" help:"Pool file with the pools of arrows and sparks; without it pools/arena.pools.ron, or the same as it was built in if there is none."`
+	Pools         *string `placeholder:"FILE" help:"Pool file with the pools of arrows and sparks; without it pools/arena.pools.ron, or the same as it was built in if there is none."`
+	Inspect       string  `default:"127.0.0.1:0" placeholder:"ADDRESS" help:"Loopback address of the page that shows the registry's health; port 0 picks a free one, off turns the page off."`
+	InspectToken  string  `placeholder:"TOKEN" help:"Have actions on that page, for who gives this token."`
+	InspectRemote bool    `help:"Let --inspect be an address that is not loopback; needs --inspect-token."`
+
 	Journal *string `placeholder:"DIR" help:"Record everything in this new directory, for airlock replay."`
 }
 
@@ -128,6 +135,12 @@ func (c *arenaCommand) Run(ctx context.Context, stdout io.Writer, stderr stderrW
 		return fmt.Errorf("%w: --for must not be negative, but it is %v", arena.ErrConfig, c.For)
 	}
 	config := arena.Config{Port: c.Port, Bots: c.Bots, Rate: c.Rate, Seed: c.Seed, Out: stdout}
+	if c.Inspect != "off" {
+		if c.Inspect == "" {
+			return fmt.Errorf("%w: --inspect needs an address, or off", arena.ErrConfig)
+		}
+		config.Inspect, config.InspectToken, config.InspectRemote = c.Inspect, c.InspectToken, c.InspectRemote
+	}
 	if c.Journal != nil {
 		if config.Journal = *c.Journal; config.Journal == "" {
 			return fmt.Errorf("%w: --journal needs the name of a directory", arena.ErrConfig)

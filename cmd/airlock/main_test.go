@@ -34,24 +34,28 @@ func command(ctx context.Context, args ...string) (code int, stdout, stderr stri
 
 func TestAWrongCommandLineIsOneSentenceAndExitStatus2(t *testing.T) {
 	for args, want := range map[string]string{
-		"":                         "arena",
-		"arean":                    "arean",
-		"arena --bogus":            "--bogus",
-		"arena extra":              "extra",
-		"arena --bots many":        "many",
-		"arena --bots":             "--bots",
-		"arena --bots=-1":          "bots must be between 0 and 1000, not -1",
-		"arena --bots -1":          "--bots",
-		"arena --bots 1001":        "bots must be between 0 and 1000, not 1001",
-		"arena --rate 0":           "rate must be between 1 and 1000",
-		"arena --rate=-60":         "rate must be between 1 and 1000",
-		"arena --rate 1001":        "rate must be between 1 and 1000",
-		"arena --rate 59.94":       "59.94",
-		"arena --port 65536":       "port must be between 0 and 65535",
-		"arena --port=-1":          "port must be between 0 and 65535",
-		"arena --for soon":         "soon",
-		"arena --for=-1s":          "--for must not be negative",
-		"arena --seed=-1":          "--seed",
+		"":                      "arena",
+		"arean":                 "arean",
+		"arena --bogus":         "--bogus",
+		"arena extra":           "extra",
+		"arena --bots many":     "many",
+		"arena --bots":          "--bots",
+		"arena --bots=-1":       "bots must be between 0 and 1000, not -1",
+		"arena --bots -1":       "--bots",
+		"arena --bots 1001":     "bots must be between 0 and 1000, not 1001",
+		"arena --rate 0":        "rate must be between 1 and 1000",
+		"arena --rate=-60":      "rate must be between 1 and 1000",
+		"arena --rate 1001":     "rate must be between 1 and 1000",
+		"arena --rate 59.94":    "59.94",
+		"arena --port 65536":    "port must be between 0 and 65535",
+		"arena --port=-1":       "port must be between 0 and 65535",
+		"arena --for soon":      "soon",
+		"arena --for=-1s":       "--for must not be negative",
+		"arena --seed=-1":       "--seed",
+		"arena --inspect=":      "--inspect needs an address, or off",
+		"arena --inspect 8080":  "must be like 127.0.0.1:8080",
+		"arena --inspect :8080": "not loopback",
+		"arena --inspect 0.0.0.0:1 --inspect-remote": "needs a token",
 		"version now":              "now",
 		"version --port 1":         "--port",
 		"arena --rate 60 --rate x": "x",
@@ -92,6 +96,23 @@ func TestForEndsByItselfWithTotals(t *testing.T) {
 	assert.GreaterOrEqual(t, players, 8)
 	assert.Equal(t, spawned, players+arrows)
 	assert.Equal(t, spawned, live+destroyed)
+}
+
+func TestTheArenaSaysWhereItsPageIs(t *testing.T) {
+	code, stdout, _ := command(t.Context(), "arena", "--for", "100ms", "--port", "0", "--bots", "0")
+	assert.Zero(t, code)
+	assert.Regexp(t, `(?m)^inspect: http://127\.0\.0\.1:\d+/ `, stdout)
+	code, stdout, _ = command(t.Context(), "arena", "--for", "100ms", "--port", "0", "--bots", "0", "--inspect", "off")
+	assert.Zero(t, code)
+	assert.NotContains(t, stdout, "inspect:")
+
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer l.Close()
+	code, stdout, stderr := command(t.Context(), "arena", "--port", "0", "--inspect", l.Addr().String())
+	assert.Equal(t, exitFailed, code)
+	assert.Empty(t, stdout)
+	assert.Equal(t, "airlock: another program listens on "+l.Addr().String()+"; stop it, or choose another address with --inspect (off turns the page off)\n", stderr)
 }
 
 func TestAnInterruptEndsTheArenaWithStatus0(t *testing.T) {

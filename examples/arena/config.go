@@ -15,11 +15,12 @@ const (
 	MaxRate = 1000
 )
 
-// ErrConfig, ErrPortInUse and ErrJournalExists tell what New could not accept. The error's own
+// ErrConfig, ErrPortInUse, ErrInspectInUse and ErrJournalExists tell what New could not accept. The error's own
 // text is one sentence for whoever chose the value.
 var (
 	ErrConfig        = errors.New("arena: bad configuration")
 	ErrPortInUse     = errors.New("arena: port in use")
+	ErrInspectInUse  = errors.New("arena: address of the page in use")
 	ErrJournalExists = errors.New("arena: there is a journal already")
 )
 
@@ -33,6 +34,11 @@ type Config struct {
 
 	// Pools is a file that declares the pools of arrows and sparks; empty: the one that is built in.
 	Pools string
+
+	// Inspect is the address of the page that shows the registry's health, see package inspect; empty: there is none. One that is
+	// not loopback needs InspectRemote and InspectToken. InspectToken is what the page's actions need; empty: there are none.
+	Inspect, InspectToken string
+	InspectRemote         bool
 
 	// Journal is a directory in which everything is recorded that Replay needs to do it again; empty: nothing is.
 	Journal string
@@ -63,6 +69,9 @@ func (c Config) complete() (Config, error) {
 		if f.value < f.low || f.value > f.high {
 			return c, &refusal{ErrConfig, fmt.Sprintf("the %s must be between %d and %d, not %d", f.what, f.low, f.high, f.value)}
 		}
+	}
+	if err := c.checkInspect(); err != nil {
+		return c, err
 	}
 	if c.Rate == 0 {
 		c.Rate = 60

@@ -36,6 +36,7 @@ type Server struct {
 	limits   limits
 	log      *log.Logger // its own lock keeps lines whole
 	listener net.Listener
+	page     net.Listener // of package inspect, nil for none
 	reg      *registry.Registry
 	engine   *logic.Engine
 	world    *world
@@ -45,7 +46,7 @@ type Server struct {
 
 // New validates cfg, listens on the loopback port, and builds the world. Nothing runs yet.
 //
-// Errors: ErrConfig, ErrPortInUse, ErrJournalExists; a *pool.FileError.
+// Errors: ErrConfig, ErrPortInUse, ErrInspectInUse, ErrJournalExists; a *pool.FileError.
 // Concurrency: any goroutine. Allocates: the server.
 func New(cfg Config) (*Server, error) {
 	cfg, err := cfg.complete()
@@ -60,7 +61,12 @@ func New(cfg Config) (*Server, error) {
 	if s.listener, err = listen(cfg.Port); err != nil {
 		return nil, err
 	}
+	if s.page, err = listenInspect(cfg.Inspect); err != nil {
+		s.listener.Close()
+		return nil, err
+	}
 	if err := s.build(); err != nil {
+		s.closePage()
 		if errors.Is(err, ErrJournalExists) || errors.Is(err, ErrConfig) || errors.Is(err, pool.ErrFile) {
 			s.listener.Close() // the error is that of a file
 			return nil, err
@@ -122,10 +128,13 @@ func newRegistry() (*registry.Registry, error) {
 // Concurrency: any goroutine; never waits. Allocates: no.
 func (s *Server) Addr() net.Addr { return s.listener.Addr() }
 
-// Close gives the port back. Only a server that is not going to Run needs it.
+// Close gives the ports back. Only a server that is not going to Run needs it.
 //
 // Concurrency: any goroutine; never waits. Allocates: no.
-func (s *Server) Close() error { return s.listener.Close() }
+func (s *Server) Close() error {
+	s.closePage()
+	return s.listener.Close()
+}
 
 // Run serves until ctx ends, then ends everything it started and returns what the server
 // did. The error is nil if the totals add up and nothing failed on the way. A second Run is
@@ -145,6 +154,7 @@ func (s *Server) Run(ctx context.Context) (Totals, error) {
 	defer stop()
 	var all sync.WaitGroup
 	all.Go(func() { s.accept(ctx, &all) })
+	all.Go(func() { s.showPage(ctx) })
 	for i := range s.cfg.Bots {
 		b := &bot{name: fmt.Sprintf("bot-%02d", i), addr: s.Addr().String(), rng: rand.New(rand.NewPCG(s.cfg.Seed, uint64(i)+1))}
 		all.Go(func() { b.play(ctx) })

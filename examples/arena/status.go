@@ -29,6 +29,9 @@ func (s *Server) watch(ctx context.Context, logicEnded <-chan error) error {
 	host, port, err := net.SplitHostPort(s.Addr().String())
 	s.tally.check(err)
 	s.log.Printf("arena: %d frames a second, %d bots; to play, type in another terminal: nc %s %s", s.cfg.Rate, s.cfg.Bots, host, port)
+	if s.page != nil {
+		s.log.Printf("inspect: http://%s/ shows the registry while this runs", s.page.Addr())
+	}
 	s.log.Print("times are p50/p99 since the line before; stall is how long Logic stood still in a window that had callers; pools are in use/places")
 	tick := time.NewTicker(statusEvery)
 	defer tick.Stop()
