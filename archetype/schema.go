@@ -32,6 +32,7 @@ type schemaState struct {
 	list   []*Component
 	byType map[reflect.Type]*Component
 	byName map[string]*Component
+	types  typeTable // of byType
 }
 
 // NewSchema returns an empty schema.
@@ -56,6 +57,7 @@ func (s *Schema) Register(t reflect.Type, o Options) (*Component, error) {
 	if err != nil {
 		return nil, err
 	}
+	next.types = newTypeTable(next.list)
 	s.now.Store(next)
 	return c, nil
 }
@@ -82,6 +84,7 @@ func (s *Schema) RegisterAll(types []reflect.Type) ([]*Component, error) {
 		}
 		found = append(found, c)
 	}
+	next.types = newTypeTable(next.list)
 	s.now.Store(next)
 	return found, nil
 }
@@ -90,8 +93,8 @@ func (s *Schema) RegisterAll(types []reflect.Type) ([]*Component, error) {
 //
 // Concurrency: any goroutine; never waits. Allocates: no.
 func (s *Schema) ByType(t reflect.Type) (*Component, bool) {
-	c, ok := s.now.Load().byType[t]
-	return c, ok
+	c := s.now.Load().types.find(typeWord(t))
+	return c, c != nil
 }
 
 // ByName finds the component of a name.

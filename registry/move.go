@@ -73,6 +73,11 @@ func (r *Registry) change(h handles.Local, ch *archetype.Chunk, slot uint32, id 
 		return nil, 0, err
 	}
 	r.event(kind, h, id)
+	if r.inRuns() && ch.Archetype().Pooled() == 0 {
+		r.logMove(h, ch, slot, id, kind)
+		return nch, nslot, nil
+	}
+	r.vacated = append(r.vacated, vacancy{ch, slot})
 	r.log(undoOp{kind: undoMove, h: h, comp: id, slot: ch.Base() + slot, fresh: r.lastFresh, at: uint64(kind)})
 	if r.rec != nil {
 		r.rec.add(op{kind: opChange, flag: more, h: h, comp: id})
@@ -194,7 +199,7 @@ func (r *Registry) removeQuietly(comp *archetype.Component, h handles.Local) err
 // move takes a living entity to another archetype of its class with the columns that both
 // have. The slot it leaves is empty at once, and reclaimed when the callback commits. If
 // another goroutine destroys h first, nothing moves and the answer is ErrStale, unless such
-// deaths wait for the next window. Whether the new slot was fresh is left in lastFresh. Owner only.
+// deaths wait for the next window. The caller notes the slot among those that were vacated. Whether the new slot was fresh is left in lastFresh. Owner only.
 func (r *Registry) move(h handles.Local, ch *archetype.Chunk, slot uint32, to *archetype.Archetype) (*archetype.Chunk, uint32, error) {
 	nch, nslot, fresh := to.Take()
 	if nch == nil {
@@ -217,7 +222,6 @@ func (r *Registry) move(h handles.Local, ch *archetype.Chunk, slot uint32, to *a
 	}
 	ch.Archetype().AddLive(-1)
 	to.AddLive(1)
-	r.vacated = append(r.vacated, vacancy{ch, slot})
 	r.noteMove(h, ch.Base()+slot, nch.Base()+nslot)
 	r.event(Moved, h, 0)
 	return nch, nslot, nil

@@ -79,15 +79,36 @@ func (r *Registry) moveRun(run []handles.Local, ch *archetype.Chunk, slot uint32
 			r.event(kind, h, id)
 		}
 	}
-	r.log(undoOp{
-		kind: undoMoveRun, h: handles.Local(kind), at: r.hist.handleBase + uint64(len(r.undoHandles)),
-		slot: old, nslot: n, comp: id, fresh: fresh,
-	})
+	r.logMoves(undoOp{h: handles.Local(kind), slot: old, nslot: n, comp: id, fresh: fresh})
 	r.undoHandles = append(r.undoHandles, run...)
 	return nch, nslot, int(n)
 }
 
-// unmoveRun takes moveRun back, the last one first.
+// logMove notes that one entity has moved, as another step of the run that the log ends with, if it is the next one in
+// it.
+func (r *Registry) logMove(h handles.Local, ch *archetype.Chunk, slot uint32, id archetype.ComponentID, kind EventKind) {
+	if r.run == runMoves {
+		op, v := &r.undo[len(r.undo)-1], &r.vacatedRuns[len(r.vacatedRuns)-1]
+		if v.ch == ch && v.slot+v.n == slot && op.comp == id && op.h == handles.Local(kind) && op.fresh == r.lastFresh {
+			op.nslot++
+			v.n++
+			r.undoHandles = append(r.undoHandles, h)
+			return
+		}
+	}
+	r.vacatedRuns = append(r.vacatedRuns, vacantRun{ch, slot, 1})
+	r.logMoves(undoOp{h: handles.Local(kind), slot: ch.Base() + slot, nslot: 1, comp: id, fresh: r.lastFresh})
+	r.undoHandles = append(r.undoHandles, h)
+}
+
+// logMoves notes a run that has moved; its handles are next.
+func (r *Registry) logMoves(op undoOp) {
+	op.kind, op.at = undoMoveRun, r.hist.handleBase+uint64(len(r.undoHandles))
+	r.undo = append(r.undo, op)
+	r.run = runMoves
+}
+
+// unmoveRun takes the moves of a run back, the last one first.
 func (r *Registry) unmoveRun(op *undoOp) {
 	at := int(op.at - r.hist.handleBase)
 	r.vacatedRuns = r.vacatedRuns[:len(r.vacatedRuns)-1]

@@ -63,6 +63,7 @@ const (
 	runFresh  logRun = 2
 	runDeaths logRun = 4
 	runQuick  logRun = 8
+	runMoves  logRun = 16
 )
 
 // vacancy is a slot that an entity has moved out of. It is reclaimed when the callback
