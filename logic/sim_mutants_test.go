@@ -56,7 +56,7 @@ var spoiltEngines = []struct {
 		`nobody can run|OnError was told`,
 	},
 	{
-		"a reply comes twice: who was stopped at the end of the line is answered as if it had run, too", "door.go",
+		"the window is lost: a caller whose context ended leaves without looking whether it was granted meanwhile", "door.go",
 		`			if w.state.CompareAndSwap(waiterParked, waiterCancelled) {
 				return ctx.Err()
 			}
@@ -74,7 +74,7 @@ var spoiltEngines = []struct {
 	returned = true`,
 		`	err := e.core.CallbackRecover(o.fn)
 	returned = err == nil`,
-		`OnError was told|answered`,
+		`OnError was told|answered|closed channel`,
 	},
 	{
 		"a cancelled caller has run", "spawn.go",

@@ -81,7 +81,7 @@ func (w *simulated) run(length uint64) {
 	l := w.life
 	w.actor("clock", func() {
 		for !l.ranOut {
-			time.Sleep(time.Millisecond / 2)
+			w.pass(time.Millisecond / 2)
 			if w.frame() >= length && !l.over {
 				l.over = true
 				w.actor("stopper", w.stopper(l.e, 0))
@@ -128,6 +128,9 @@ func (w *simulated) stopper(e *logic.Engine, after int) func() {
 		}
 	}
 }
+
+// pass lets time pass: a bubble's, at once, for everybody else is parked.
+func (w *simulated) pass(d time.Duration) { time.Sleep(d) }
 
 // simulate is one seed: so many frames of it.
 func simulate(t *testing.T, seed, frames uint64, edit func(*simulated)) (s *sim.Sim, err error) {
