@@ -29,7 +29,7 @@ stage = @echo "== $(1)"; start=$$(date +%s); \
 	else echo "== $(1): FAILED after $$(($$(date +%s) - start)) s" >&2; exit 1; fi
 
 .NOTPARALLEL:
-.PHONY: help run test tools fmt vet lint unit race debug simd fuzz-short bench bench-check bench-compare fuzz faults faults-short planted worlds loads stress soak soak-loads cover clean
+.PHONY: help run test tools fmt vet lint unit race debug simd fuzz-short bench bench-check bench-compare fuzz faults faults-short sim sim-long planted worlds loads stress soak soak-loads cover clean
 
 help: ## lists the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
@@ -40,7 +40,7 @@ run: ## runs the arena: a server, 64 bots, and a port to join by hand
 	@mkdir -p bin && go build -o bin/airlock ./cmd/airlock
 	@exec bin/airlock arena $(ARGS)
 
-test: fmt vet lint unit race debug faults-short simd fuzz-short ## runs every check: the command CI runs
+test: fmt vet lint unit race debug faults-short sim simd fuzz-short ## runs every check: the command CI runs
 
 tools: bin/staticcheck bin/stress bin/benchstat ## builds staticcheck, stress and benchstat into bin
 
@@ -80,6 +80,13 @@ simd:
 faults-short:
 	$(call stage,faults: stops and cancellations at every point,go vet -tags faults ./internal/fault ./logic && $(GOTEST) -tags faults -run Point ./internal/fault ./logic)
 
+SIM_SEEDS ?= 1000
+SIM := Simulation|EverySchedule|FailingSeed
+
+# Fresh seeds each time: the first one is printed, and one that fails with the command that repeats it.
+sim:
+	$(call stage,sim: $(SIM_SEEDS) fresh seeds of 2000 frames and every schedule of few preemptions,AIRLOCK_SIM_SEEDS=$(SIM_SEEDS) go test -count=1 -timeout=20m -tags faults -run '$(SIM)' -v ./logic)
+
 fuzz-short:
 	$(call stage,fuzz: each target for 2 s,scripts/fuzz 2s ./...)
 
@@ -104,6 +111,9 @@ faults: ## injects every fault as often as is promised: 10,000 panics and cancel
 
 planted: ## runs the tests with each bug of internal/planted, and writes what finds it into docs/RELIABILITY.md; with ARGS, prints only
 	go vet -tags planted ./... && go run ./internal/planted/hunt $(or $(ARGS),-write docs/RELIABILITY.md)
+
+sim-long: ## simulates 20,000 seeds of the handshake, every schedule of 3 preemptions, and engines with mistakes in them
+	$(call stage,sim: the long counts,AIRLOCK_FAULTS=1 AIRLOCK_SIM_SEEDS=20000 go test -count=1 -timeout=3h -tags faults -run '$(SIM)' -v ./logic)
 
 PROGRAMS ?= 2000
 

@@ -159,7 +159,7 @@ func (w *simulated) callback(o *simulatedOp) func(*registry.Window) error {
 		case endsExiting:
 			runtime.Goexit()
 		case endsSlow:
-			time.Sleep(time.Millisecond)
+			w.pass(time.Millisecond)
 		}
 		if len(w.alive) >= 8 {
 			if err := win.Destroy(w.alive[0]); err != nil {

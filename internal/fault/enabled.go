@@ -73,9 +73,9 @@ func Begin() (id int) {
 	return -1
 }
 
-// End is the end of an announced goroutine.
+// End is the end of an announced goroutine, and is deferred: a simulation is told of its panic.
 func End(id int) {
 	if s := simulation.Load(); s != nil && id >= 0 {
-		(*s).End(id)
+		(*s).End(id, recover())
 	}
 }

@@ -71,7 +71,9 @@ func (s *script) Begin() int {
 	return 7
 }
 
-func (s *script) End(id int) { s.asked = append(s.asked, fmt.Sprint("end ", id)) }
+func (s *script) End(id int, panicked any) {
+	s.asked = append(s.asked, fmt.Sprint("end ", id, " ", panicked))
+}
 
 func TestASimulationIsAskedUntilItIsOver(t *testing.T) {
 	s := new(script)
@@ -79,7 +81,12 @@ func TestASimulationIsAskedUntilItIsOver(t *testing.T) {
 		fault.At(fault.Granted)
 		fault.Yield(fault.Spinning)
 		fault.Fork(fault.Inner)
-		fault.End(fault.Begin())
+		func() {
+			defer fault.End(fault.Begin())
+			if fault.Enabled && len(s.asked) == 4 {
+				panic("told")
+			}
+		}()
 		return fault.Wait(fault.Parked, nil, nil)
 	}
 	over := fault.Simulate(s)
@@ -88,7 +95,7 @@ func TestASimulationIsAskedUntilItIsOver(t *testing.T) {
 	assert.Equal(t, -1, tour())
 	if fault.Enabled {
 		assert.Equal(t, 1, chosen)
-		assert.Equal(t, []string{"at granted", "at spinning", "fork inner", "begin", "end 7", "wait parked"}, s.asked)
+		assert.Equal(t, []string{"at granted", "at spinning", "fork inner", "begin", "end 7 told", "wait parked"}, s.asked)
 	} else {
 		assert.Equal(t, -1, chosen)
 		assert.Empty(t, s.asked)

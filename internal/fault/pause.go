@@ -49,6 +49,6 @@ type Simulation interface {
 	Fork(place fmt.Stringer)
 	// Begin is the first thing that this one does. What it returns goes to End, the last.
 	Begin() (id int)
-	// End gives the token on for good.
-	End(id int)
+	// End gives the token on for good. What the goroutine panics with, if it does, is the simulation's.
+	End(id int, panicked any)
 }

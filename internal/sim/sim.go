@@ -84,10 +84,7 @@ func (s *Sim) Go(name string, fn func()) {
 	a := s.birth(name, Name("start"))
 	go func() {
 		defer func() { // an exit ends an actor like a return
-			if v := recover(); v != nil && !s.over.Load() {
-				s.fail(fmt.Errorf("sim: %s panicked: %v\n%s", name, v, debug.Stack()))
-			}
-			s.End(a.id)
+			s.End(a.id, recover())
 		}()
 		<-a.resume
 		s.resumed()
@@ -214,10 +211,10 @@ func (s *Sim) Begin() (id int) {
 	return a.id
 }
 
-// End is the end of an actor, of one that was announced as of any other.
+// End is the end of an actor, of one that was announced as of any other. A panic is a failure.
 //
 // Concurrency: the actor, last of all. Allocates: no.
-func (s *Sim) End(id int) {
+func (s *Sim) End(id int, panicked any) {
 	if s.over.Load() {
 		if s.current == nil || s.current.id != id { // who has failed is the last, and ends by itself
 			s.gone <- struct{}{}
@@ -225,6 +222,9 @@ func (s *Sim) End(id int) {
 		return
 	}
 	me := s.current
+	if panicked != nil {
+		s.fail(fmt.Errorf("sim: %s panicked: %v\n%s", me.name, panicked, debug.Stack()))
+	}
 	for i, a := range s.alive {
 		if a == me {
 			s.alive = append(s.alive[:i], s.alive[i+1:]...)

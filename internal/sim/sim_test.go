@@ -137,7 +137,8 @@ func crowd(s *sim.Sim) *[]string {
 				case 2:
 					s.Fork(sim.Name("child"))
 					go func() {
-						defer s.End(s.Begin())
+						id := s.Begin()
+						defer func() { s.End(id, recover()) }()
 						s.At(sim.Name("growing up"))
 						tokens++
 					}()
@@ -200,7 +201,8 @@ func TestAFailureEndsEverybodyAndSaysWhoStoodWhere(t *testing.T) {
 			}
 			s.Fork(sim.Name("child"))
 			go func() {
-				defer s.End(s.Begin())
+				id := s.Begin()
+				defer func() { s.End(id, recover()) }()
 				s.Wait(sim.Name("at home"), func() bool { return false })
 			}()
 			s.Go("culprit", func() {
