@@ -120,8 +120,10 @@ func (s *stepper) beginSync() bool {
 		t.first = append(t.first, snap)
 	}
 	t.on = true
+	s.core.Rehearse(true)
 	if err := s.goBackTo(now - t.frames); err != nil {
 		t.on = false
+		s.core.Rehearse(false)
 		t.release()
 	}
 	return t.on
@@ -161,6 +163,7 @@ func (t *syncTest) release() {
 func (s *stepper) endSync() {
 	t := &s.synced
 	t.on = false
+	s.core.Rehearse(false)
 	t.release()
 	if t.err != nil {
 		s.failures = append(s.failures, t.err)

@@ -491,7 +491,12 @@ func TestSyncTestOfAWholeWorld(t *testing.T) {
 		for range 150 {
 			w.outside(rnd, &known)
 			require.NoError(t, w.e.Step())
+			require.NoError(t, w.r.Read(func(s *registry.Snapshot) error {
+				require.Equal(t, w.e.FrameNumber(), s.FrameNumber())
+				return nil
+			}))
 		}
+		require.Zero(t, w.e.Stats().PublishSkips, "a frame that is simulated again is none")
 		require.NoError(t, w.r.Verify())
 	}
 	r, err := registry.New(registry.Config{TemporalFrames: 8})
