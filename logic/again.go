@@ -101,7 +101,25 @@ type syncTest struct {
 	frames uint64 // how many
 	on     bool
 	first  []*registry.Snapshot // what the frames were the first time, oldest first
+	inputs [][]registry.Input   // of frame n at n % len: those that it was last simulated with
 	err    *DesyncError
+}
+
+// inputsOf are the inputs of a frame that begins. In a sync test they are those of the time before, whatever has come
+// since: a late input has its own rollback, which comes before the next frame.
+func (s *stepper) inputsOf(frame uint64) []registry.Input {
+	t := &s.synced
+	if t.frames == 0 {
+		return s.shell.inputs(frame)
+	}
+	if t.inputs == nil {
+		t.inputs = make([][]registry.Input, t.frames)
+	}
+	had := &t.inputs[frame%t.frames]
+	if !t.on {
+		*had = s.shell.inputs(frame)
+	}
+	return *had
 }
 
 // beginSync goes back over the last frames; false if there are not enough yet, or it is not asked for.
@@ -121,8 +139,10 @@ func (s *stepper) beginSync() bool {
 		t.first = append(t.first, snap)
 	}
 	t.on = true
+	s.core.Rehearse(true)
 	if err := s.goBackTo(now - t.frames); err != nil {
 		t.on = false
+		s.core.Rehearse(false)
 		t.release()
 	}
 	return t.on
@@ -165,6 +185,7 @@ func (t *syncTest) release() {
 func (s *stepper) endSync() {
 	t := &s.synced
 	t.on = false
+	s.core.Rehearse(false)
 	t.release()
 	if t.err != nil {
 		s.failures = append(s.failures, t.err)

@@ -572,6 +572,46 @@ func TestSnapshot3TheForgottenField(t *testing.T) {
 	require.NoError(t, e.Stop())
 }
 
+// A sync test compares what the same inputs give: one that comes for a frame which has begun is seen by the rollback
+// that it asks for, and not before.
+func TestASyncTestHasTheInputsOfTheFirstTime(t *testing.T) {
+	for late := range uint64(4) { // how many frames ago the one was that it is for
+		r, err := registry.New(registry.Config{TemporalFrames: 16, Deterministic: true})
+		require.NoError(t, err)
+		temporal[spot](t, r)
+		walkers, err := registry.RegisterClass[walker](r)
+		require.NoError(t, err)
+		e, err := logic.New(r, logic.Config{SyncTest: 3, Workers: 1})
+		require.NoError(t, err)
+		var h handles.Local
+		require.NoError(t, e.Defer(func(w *registry.Window) (err error) {
+			h, err = walkers.Spawn(w, walker{})
+			return err
+		}))
+		_, err = e.AddSystem(logic.Physics, "steer", func(f *logic.Frame) {
+			if f.FrameNumber() == 10 { // of all that may come from a network just now
+				require.NoError(t, e.Input(0, 10-late, []byte{7}))
+			}
+			if in, ok := f.Input(0); ok {
+				s, err := registry.Get[spot](f, h)
+				require.NoError(t, err)
+				s.X += float64(in[0])
+			}
+		})
+		require.NoError(t, err)
+		for range 20 {
+			require.NoError(t, e.Step(), "an input for %d frames ago", late)
+		}
+		require.EqualValues(t, 1, e.Stats().Rollbacks)
+		require.NoError(t, r.Read(func(s *registry.Snapshot) error {
+			at, err := registry.Peek[spot](s, h)
+			require.EqualValues(t, 7, at.X)
+			return err
+		}))
+		require.NoError(t, e.Stop())
+	}
+}
+
 // TestSyncTestOfAWholeWorld finds nothing in the theatre.
 func TestSyncTestOfAWholeWorld(t *testing.T) {
 	for _, n := range []int{2, 7} {
@@ -581,7 +621,12 @@ func TestSyncTestOfAWholeWorld(t *testing.T) {
 		for range 150 {
 			w.outside(rnd, &known)
 			require.NoError(t, w.e.Step())
+			require.NoError(t, w.r.Read(func(s *registry.Snapshot) error {
+				require.Equal(t, w.e.FrameNumber(), s.FrameNumber())
+				return nil
+			}))
 		}
+		require.Zero(t, w.e.Stats().PublishSkips, "a frame that is simulated again is none")
 		require.NoError(t, w.r.Verify())
 	}
 	r, err := registry.New(registry.Config{TemporalFrames: 8})

@@ -228,7 +228,7 @@ func (s *stepper) begin() {
 	}
 	s.reported = len(s.failures)
 	if !s.tape.fed {
-		s.tape.begins(s.core.FrameNumber()+1, s.shell.inputs(s.core.FrameNumber()+1))
+		s.tape.begins(s.core.FrameNumber()+1, s.inputsOf(s.core.FrameNumber()+1))
 	}
 	s.core.SetInputs(s.tape.frame.Inputs)
 	now := s.core.Advance()

@@ -10,7 +10,8 @@ type Config struct {
 	// MaxEntities is the most entities and reservations alive at once; 0 means 1<<24, at most
 	// 1<<28. It is exact, with two exceptions: above 131,072, a Reserve may be refused up to
 	// 1023 places early while a window is open; and an entity that comes back because its
-	// callback failed is not lost though a Reserve took its place meanwhile.
+	// callback failed is not lost though a Reserve took its place meanwhile. With TemporalFrames a Reserve has
+	// the room of somebody dead only when no frame that can be gone back to needs it any more.
 	MaxEntities    int
 	TemporalFrames int   // ring depth of the temporal tier, a power of two >= 8; 0: no rollback, Temporal behaves as Volatile
 	Owner          uint8 // owner byte of the net handles issued here; 0 is the server

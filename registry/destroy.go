@@ -47,7 +47,7 @@ func (r *Registry) Destroy(h handles.Local) error {
 		return r.gone(h)
 	}
 	if !r.pooled(h.Index()) {
-		r.room.Add(1)
+		r.giveRoomOutside()
 	}
 	if old.State() == handles.Alive {
 		r.killed.Add(1)
@@ -77,6 +77,7 @@ func (r *Registry) drainOutside() int {
 	if r.outside.Load() == 0 {
 		return 0
 	}
+	r.collectRoom()
 	var first, n = uint32(0), 0
 	for i := uint32(r.outside.Swap(0)); i != 0; { // turn the stack round
 		link := r.nextDead.At(i)

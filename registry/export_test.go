@@ -48,7 +48,7 @@ func (r *Registry) DestroyInTwo(h handles.Local) (end func()) {
 		panic("not alive")
 	}
 	return func() {
-		r.room.Add(1)
+		r.giveRoomOutside()
 		if old.State() == handles.Alive {
 			r.killed.Add(1)
 		}

@@ -90,6 +90,7 @@ func (r *Registry) beginHistory() {
 		h.oldest.Store(0)
 	}
 	h.on = true
+	r.held.begin(h.frames, r.stash)
 	r.vacated, h.leftover, h.waits = append(r.vacated, h.leftover...), nil, false
 	r.store.Keep(true)
 	r.beginRecords()
@@ -158,6 +159,7 @@ func (r *Registry) markFrame(storage uint64) {
 	r.locals.Mark(&m.locals)
 	m.wishes = append(m.wishes[:0], r.wishes...)
 	r.run = runNone
+	r.heldAtEnd(now)
 
 	oldest := h.markOf(h.oldestKept())
 	r.locals.KeepFrom(&oldest.locals)
@@ -267,6 +269,7 @@ func (c *Core) GoBack(frame uint64) error {
 	r.undoTo(int(m.undo - h.undoBase))
 	h.going = false
 	r.locals.Rewind(&m.locals)
+	r.held.low = r.stash
 	if got := h.deadBase + uint64(len(r.dying)); got != m.dead || h.vacatedBase+uint64(len(r.vacated)) != m.vacated || h.handleBase+uint64(len(r.undoHandles)) != m.handles {
 		panic(fmt.Sprintf("registry: gone back to frame %d, and %d deaths are left of %d", frame, got, m.dead))
 	}
@@ -330,7 +333,9 @@ func (r *Registry) voidFrames(after uint64) {
 // to come. Revive lets them die again.
 func (r *Registry) recall() {
 	h := &r.hist
-	for i := uint32(r.outside.Swap(0)); i != 0; {
+	first := uint32(r.outside.Swap(0))
+	r.collectRoom() // theirs is among it
+	for i := first; i != 0; {
 		link := r.nextDead.At(i)
 		next := uint32(link.Load())
 		link.Store(0)

@@ -71,6 +71,7 @@ type frames struct {
 	begun     bool              // a frame is in progress, which ends with its publication
 	closed    bool              // the write frame is closed: another one is to be made the write frame before anything is written
 	nextShort uint64            // the buffer of three for it
+	rehearsal bool              // frames are simulated again only to see whether they come out the same
 	buried    int               // dying[:buried] have their entity cells cleared
 	late      []*LateWriteError // to be told, in an ecsdebug build
 }
@@ -156,9 +157,10 @@ func (r *Registry) publishFrame() {
 	f.begun = false
 	k := r.closeFrame()
 	s := k.at
-	shown := now >= present && r.showNewest(s) // readers need not see frames of the past once more
+	// Readers need not see frames of the past once more, but what the present has become.
+	shown := (now > present || now == present && !f.rehearsal) && r.showNewest(s)
 	if !shown {
-		if now >= present {
+		if now > present {
 			f.skips.Add(1)
 		}
 		f.nextShort = s % 3
@@ -361,6 +363,11 @@ func (r *Registry) buryCells() {
 	}
 	r.frames.buried = len(r.graves)
 }
+
+// Rehearse says that frames which are simulated again from now on are not shown to readers, or that they are again.
+//
+// Concurrency: Logic only, between frames. Allocates: no.
+func (c *Core) Rehearse(on bool) { c.r.frames.rehearsal = on }
 
 // PublishSkips is how many frames were not published, as Stats says, which it spares.
 //

@@ -602,7 +602,7 @@ func (r *Registry) markDead(h handles.Local) {
 		return
 	}
 	if !r.pooled(h.Index()) {
-		r.room.Add(1)
+		r.giveRoom(1)
 	}
 	if old.State() == handles.Alive {
 		r.killed.Add(1)

@@ -40,6 +40,7 @@ type Registry struct {
 	killed       atomic.Int64       // length of that list, for statistics
 	netDeaths    atomic.Uint64      // deaths with a net handle, stored by the owner when they cannot be undone any more
 	room         atomic.Int64       // entities that may still be born, less what the owner holds in stash
+	freed        atomic.Int64       // with a temporal ring: room of those whom others have destroyed, until the owner sees to it
 	board        statBoard
 	obits        obituaries
 
@@ -60,7 +61,8 @@ type Registry struct {
 	issuer      *handles.Locals // the space that births take their handles from
 	outerFirst  uint32          // index from which they are the outer space's; 0: there is one space; never changes
 	stash       int64           // part of room that the owner holds, see takeRoom
-	exact       bool            // few enough entities that the owner holds no stash
+	held        heldRoom        // how much of stash frames of the past need
+	exact       bool            // few enough entities that the owner holds no stash, but for the ring's sake
 	inactive    int             // living entities with a clear Active bit
 	dying       []handles.Local // dead, not reclaimed
 	graves      []grave         // of dying, one each

@@ -127,7 +127,9 @@ type statSum struct {
 // publish shows the present counters, if one has changed. Owner only.
 func (r *Registry) publish() {
 	r.showCounts()
-	r.settleRoom()
+	if r.collectRoom(); !r.hist.on {
+		r.settleRoom()
+	}
 	r.locals.Publish()
 	if r.outerFirst != 0 {
 		r.outer.Publish()

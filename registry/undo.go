@@ -445,6 +445,7 @@ func (r *Registry) takeBackRoom() {
 		return
 	}
 	r.room.Add(-1)
+	r.held.drawn(1, 0)
 }
 
 func (r *Registry) findDeath(h handles.Local) *grave {

@@ -183,7 +183,7 @@ func (v *verifier) room() {
 	for _, b := range r.pools.blocks {
 		taken += b.n
 	}
-	room := int(r.room.Load() + r.stash)
+	room := int(r.room.Load() + r.stash + r.freed.Load())
 	v.check(taken+room == r.cfg.MaxEntities, "%d alive or reserved and room for %d, of %d", taken, room, r.cfg.MaxEntities)
 }
 
