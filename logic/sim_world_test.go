@@ -222,7 +222,9 @@ func (p *simulatedProducer) work() {
 
 // one asks for one thing; false when the engine has stopped.
 func (p *simulatedProducer) one() bool {
-	usual := []simEnd{endsWell, endsWell, endsWell, endsWell, endsSlow, endsFailing, endsPanicking}
+	usual := []simEnd{ // few panics: each has a stack, which costs as much as ten decisions
+		endsWell, endsWell, endsWell, endsWell, endsWell, endsWell, endsWell, endsSlow, endsFailing, endsFailing, endsPanicking,
+	}
 	switch k := p.rng.IntN(16); {
 	case k < 5:
 		o := p.op(usual...)
