@@ -183,7 +183,7 @@ func TestOverrunsThatTheWatchdogIsTooBusyToSee(t *testing.T) {
 			assert.EqualValues(t, 2, w.e.Stats().Overruns, want)
 			assert.Equal(t, 2, bytes.Count(text.Bytes(), []byte("overran the watchdog")), "%s: %s", want, text.String())
 			first, _, _ := bytes.Cut(text.Bytes(), []byte("\n"))
-			assert.Contains(t, string(first), "running=60ms", "the one that ended is told first: the other line takes long")
+			assert.Contains(t, string(first), "took=60ms", "the one that ended is told first: the other line takes long")
 		})
 	}
 }
@@ -203,7 +203,7 @@ func TestCompactionThatTakesTooLongIsTold(t *testing.T) {
 		require.NoError(t, e.Defer(func(*registry.Window) error { slow(); return nil })) // the watchdog tells of that one
 		require.NoError(t, e.Step())
 		require.EqualValues(t, 2, e.Stats().Overruns)
-		require.Contains(t, text.String(), "callback=compaction")
+		require.Contains(t, text.String(), "cause=compaction")
 		require.NoError(t, e.Stop())
 	})
 }

@@ -416,6 +416,44 @@ func TestAnObserverOfARollbackHasNoSay(t *testing.T) {
 	require.NoError(t, w.r.Verify())
 }
 
+// TestASystemThatWasTooLateIsSoAgain: who was destroyed from outside before a system wanted to dies the same death when
+// the frame is simulated again.
+func TestASystemThatWasTooLateIsSoAgain(t *testing.T) {
+	for _, sync := range []int{0, 3} {
+		r, err := registry.New(registry.Config{TemporalFrames: 16, Deterministic: true})
+		require.NoError(t, err)
+		temporal[spot](t, r)
+		walkers, err := registry.RegisterClass[walker](r)
+		require.NoError(t, err)
+		e, err := logic.New(r, logic.Config{SyncTest: sync, Workers: 1})
+		require.NoError(t, err)
+		var h handles.Local
+		require.NoError(t, e.Defer(func(w *registry.Window) (err error) {
+			h, err = walkers.Spawn(w, walker{})
+			return err
+		}))
+		_, err = e.AddSystem(logic.Physics, "late", func(f *logic.Frame) {
+			if f.FrameNumber() == 10 {
+				require.ErrorIs(t, f.Destroy(h), registry.ErrStale)
+			}
+		})
+		require.NoError(t, err)
+		for frame := range uint64(14) {
+			if frame == 9 {
+				require.NoError(t, e.Defer(func(*registry.Window) error { return r.Destroy(h) }))
+			}
+			require.NoError(t, e.Step())
+		}
+		require.NoError(t, e.Rollback(8))
+		require.NoError(t, e.Step())
+		o, ok := r.Obituary(h)
+		require.True(t, ok)
+		require.Equal(t, registry.Obituary{Frame: 11}, o)
+		require.NoError(t, r.Verify())
+		require.NoError(t, e.Stop())
+	}
+}
+
 // TestANewEngineHasNoPast of another engine.
 func TestANewEngineHasNoPast(t *testing.T) {
 	w := newTheatre(t, logic.Config{Workers: 1})

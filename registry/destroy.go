@@ -203,6 +203,9 @@ func (r *Registry) finishKill(h handles.Local) {
 
 // killOne ends h alone, and says whether it was the one who did.
 func (r *Registry) killOne(h handles.Local) bool {
+	if r.hist.on && r.rec == nil && r.spares(h) {
+		return false
+	}
 	old, won := r.locals.Kill(h)
 	if !won {
 		r.noteLost(h)

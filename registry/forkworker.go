@@ -45,6 +45,9 @@ func (k *forkWorker) rest() {
 // kill destroys h for a part: at once for everybody who asks and for loops, at the join for the
 // registry's books. It takes no lock.
 func (k *forkWorker) kill(r *Registry, h handles.Local) error {
+	if r.hist.on && r.spares(h) {
+		return ErrStale
+	}
 	old, won := r.locals.Kill(h)
 	if !won {
 		r.noteLost(h)

@@ -121,6 +121,7 @@ type records struct {
 	fed      *record                // the next frame is done from it, though it never ran here; see Feed
 	next     int                    // of its groups
 	went     bool                   // the registry has gone back since
+	spared   []lostIn               // of frame n at n % len, see spares; guarded by lostMu
 	marked   map[handles.Local]bool // of those that the records fed have lost, who waits to be seen dead
 	updates  bool                   // Updates are done again, those before the next new frame among them
 	updating int                    // stage of the Update that is done again, see UpdatesAgain

@@ -504,11 +504,19 @@ type Lost struct {
 	Born   bool
 }
 
-// noteLost notes, while records are kept for a journal, that h could not be destroyed or born because others have
+// noteUnborn notes, while records are kept for a journal, that a reserved handle could not be born because others have
 // destroyed it and no window has seen that. Owner and its workers.
+func (r *Registry) noteUnborn(h handles.Local) {
+	if r.recorded.kept.Load() {
+		r.noteLost(h)
+	}
+}
+
+// noteLost notes, for a journal and for frames that are simulated again, that h could not be destroyed because others
+// have destroyed it and no window has seen that. Owner and its workers.
 func (r *Registry) noteLost(h handles.Local) {
 	rs := &r.recorded
-	if !rs.kept.Load() {
+	if !rs.kept.Load() && !r.hist.on {
 		return
 	}
 	w := r.locals.Word(h.Index())
@@ -516,12 +524,66 @@ func (r *Registry) noteLost(h handles.Local) {
 		return
 	}
 	if r.rec != nil {
-		r.rec.add(op{kind: opLost, h: h})
+		if rs.kept.Load() {
+			r.rec.add(op{kind: opLost, h: h})
+		}
 		return
 	}
 	rs.lostMu.Lock()
 	defer rs.lostMu.Unlock()
-	rs.lost = append(rs.lost, Lost{h, w.Place() != handles.NoPlace})
+	lost := Lost{h, w.Place() != handles.NoPlace}
+	if r.hist.on {
+		r.spare(lost)
+	}
+	if rs.kept.Load() {
+		rs.lost = append(rs.lost, lost)
+	}
+}
+
+// lostIn is who could not be destroyed in a frame because others had done so, and no window had seen that.
+type lostIn struct {
+	frame uint64
+	who   []Lost
+}
+
+// spare notes somebody for the frame in progress, for when it is simulated again. lostMu is held.
+func (r *Registry) spare(lost Lost) {
+	rs, now := &r.recorded, r.frame.Load()
+	if rs.spared == nil {
+		rs.spared = make([]lostIn, 2*r.hist.frames)
+	}
+	l := &rs.spared[now%uint64(len(rs.spared))]
+	if l.frame != now {
+		l.frame, l.who = now, l.who[:0]
+	}
+	l.who = append(l.who, lost)
+}
+
+// spares says whether h, who lives again, was dead the first time when somebody wanted to destroy it in the frame that is
+// simulated again: then it dies in the window that saw that, and of nothing else, and a journal is told once more. Owner
+// and its workers.
+func (r *Registry) spares(h handles.Local) bool {
+	rs, now := &r.recorded, r.frame.Load()
+	if now > r.hist.present.Load() {
+		return false
+	}
+	rs.lostMu.Lock()
+	defer rs.lostMu.Unlock()
+	if rs.spared == nil {
+		return false
+	}
+	l := &rs.spared[now%uint64(len(rs.spared))]
+	if l.frame != now {
+		return false
+	}
+	i := slices.IndexFunc(l.who, func(lost Lost) bool { return lost.Entity == h })
+	if i < 0 {
+		return false
+	}
+	if rs.kept.Load() {
+		rs.lost = append(rs.lost, l.who[i])
+	}
+	return true
 }
 
 // waitsOutside says whether a dead index is in the list of deaths from outside. Owner and its workers.

@@ -222,7 +222,7 @@ func (c *Class[E]) SpawnReserved(w *Window, h handles.Local, e E) error {
 	case handles.Live:
 		return fmt.Errorf("registry: %v has its entity already: %w", h, ErrInvalidHandle)
 	default:
-		r.noteLost(h)
+		r.noteUnborn(h)
 		return r.gone(h)
 	}
 	ch, slot, fresh := c.home.Take()
@@ -235,7 +235,7 @@ func (c *Class[E]) SpawnReserved(w *Window, h handles.Local, e E) error {
 			r.globals.Unissue(r.recordOf(h.Index()))
 		}
 		c.home.Untake(ch, slot, fresh)
-		r.noteLost(h)
+		r.noteUnborn(h)
 		return ErrStale
 	}
 	if r.rec != nil {
