@@ -268,7 +268,9 @@ func TestManySlowClientsAndManyRequestsDisturbNoFrame(t *testing.T) {
 	for range 32 { // who open a stream, and read one event of it
 		<-k.events(t.Context(), "?archetype=0&component=")
 	}
-	var requests, failures atomic.Int64
+	var requests atomic.Int64
+	var taken sync.Map // when the readings were taken that were answered with
+	began := time.Now()
 	ctx, stop := context.WithTimeout(t.Context(), 2*time.Second)
 	defer stop()
 	before := k.e.Stats()
@@ -279,9 +281,10 @@ func TestManySlowClientsAndManyRequestsDisturbNoFrame(t *testing.T) {
 			defer tick.Stop()
 			for ctx.Err() == nil {
 				<-tick.C
-				if status, _ := k.get("/stats.json"); status != http.StatusOK {
-					failures.Add(1)
-				}
+				status, body := k.get("/stats.json")
+				assert.Equal(t, http.StatusOK, status)
+				at, _, _ := strings.Cut(body, ",")
+				taken.Store(at, true)
 				requests.Add(1)
 			}
 		})
@@ -289,9 +292,12 @@ func TestManySlowClientsAndManyRequestsDisturbNoFrame(t *testing.T) {
 	all.Wait()
 	after := k.e.Stats()
 	frames := after.FrameTime.Since(&before.FrameTime)
-	t.Logf("%d requests, %d frames, p50 %v, p99 %v, dropped %d", requests.Load(), frames.Count, frames.Quantile(0.5), frames.Quantile(0.99), after.DroppedFrames-before.DroppedFrames)
-	assert.Zero(t, failures.Load())
-	assert.Greater(t, frames.Count, uint64(200)) // of 400
+	readings := 0
+	taken.Range(func(any, any) bool { readings++; return true })
+	t.Logf("%d requests, %d readings, %d frames, p50 %v, p99 %v, dropped %d", requests.Load(), readings, frames.Count, frames.Quantile(0.5), frames.Quantile(0.99), after.DroppedFrames-before.DroppedFrames)
+	// Ten a second, a burst of ten, two a second for the charts: the bound of what collecting costs, whatever is asked.
+	assert.LessOrEqual(t, readings, int(12*time.Since(began).Seconds())+11)
+	assert.Greater(t, frames.Count, uint64(20)) // of 400: how many is up to who else has the processors
 	assert.Zero(t, after.PublishSkips-before.PublishSkips)
 	assert.Less(t, frames.Quantile(0.5), 2*time.Millisecond)
 }

@@ -39,6 +39,8 @@ type reading struct {
 	engine  logic.Stats
 	doing   logic.Doing
 	reg     registry.Stats
+	claimed uint64 // see Registry.Lives
+	ended   uint64
 	pools   []poolRow
 	systems []*logic.System
 	figures figures
@@ -73,6 +75,7 @@ func (c *collector) takeLocked(now time.Time) *reading {
 		at: now, doing: c.e.Doing(), engine: c.e.Stats(), reg: c.e.Registry().Stats(),
 		pools: poolRows(c.sources), systems: c.e.Systems(),
 	}
+	n.claimed, n.ended = c.e.Registry().Lives()
 	for len(c.past) > 1 && now.Sub(c.past[1].at) >= recently {
 		c.past = c.past[1:]
 	}

@@ -73,8 +73,8 @@ func pointOf(before, now *reading) point {
 		Frame:        now.reg.Frame,
 		Live:         now.reg.Live,
 		Frames:       rate(before.engine.Frames, now.engine.Frames),
-		Spawns:       rate(before.reg.Claimed, now.reg.Claimed),
-		Destroys:     rate(before.reg.Ended, now.reg.Ended),
+		Spawns:       rate(before.claimed, now.claimed),
+		Destroys:     rate(before.ended, now.ended),
 		PublishSkips: rate(before.engine.PublishSkips, now.engine.PublishSkips),
 	}
 	p.FrameP50Nanos, p.FrameP99Nanos = quantiles(&now.engine.FrameTime, &before.engine.FrameTime)

@@ -106,8 +106,8 @@ func (x *exposition) registry(n *reading) {
 	x.single("airlock_chunks", "gauge", "Chunks.", float64(s.Chunks))
 	x.single("airlock_pinned_frames", "gauge", "Published frames that readers hold.", float64(s.Pinned))
 	x.single("airlock_pending_destructions", "gauge", "Dead that wait to be reclaimed.", float64(s.PendingDestructions))
-	x.single("airlock_claims_total", "counter", "Local indices claimed: spawns and reservations.", float64(s.Claimed))
-	x.single("airlock_ends_total", "counter", "Local indices freed.", float64(s.Ended))
+	x.single("airlock_claims_total", "counter", "Local indices claimed: spawns and reservations.", float64(n.claimed))
+	x.single("airlock_ends_total", "counter", "Local indices freed.", float64(n.ended))
 	spaces := []struct {
 		name string
 		handles.SpaceStats

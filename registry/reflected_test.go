@@ -96,7 +96,7 @@ func TestValuesAreReadWithoutKnowingTheirTypes(t *testing.T) {
 	}
 }
 
-func TestStatsCountClaimsAndTheirEnds(t *testing.T) {
+func TestLivesCountClaimsAndTheirEnds(t *testing.T) {
 	k := newWorld(t, registry.Config{})
 	assert.Empty(t, k.r.Archetypes())
 	hs := k.spawnMany(100)
@@ -105,8 +105,9 @@ func TestStatsCountClaimsAndTheirEnds(t *testing.T) {
 	_, err := k.r.Reserve()
 	require.NoError(t, err)
 	s := k.r.Stats()
-	assert.EqualValues(t, 101, s.Claimed)
-	assert.EqualValues(t, 40, s.Ended)
+	claimed, ended := k.r.Lives()
+	assert.EqualValues(t, 101, claimed)
+	assert.EqualValues(t, 40, ended)
 	assert.Equal(t, 0, s.Archetypes[0].Number)
 	assert.Equal(t, s.Archetypes[0].Class, k.r.Archetypes()[0].ClassName())
 }

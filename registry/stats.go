@@ -25,7 +25,6 @@ type Stats struct {
 	PublishSkips        uint64 // frames that were not published, because readers held all buffers there were
 	Pinned              int    // frames that readers hold at this moment
 	PendingDestructions int    // entities and reservations that wait for ProcessDeferredDestructions
-	Claimed, Ended      uint64 // local indices ever claimed, by births and reservations, and freed again: for rates
 	Global, Local, Net  SpaceStats
 	Archetypes          []ArchetypeStats // those that have chunks, in order of creation
 }
@@ -78,6 +77,26 @@ func (r *Registry) Archetypes() []*archetype.Archetype {
 		list[i] = label.archetype
 	}
 	return list
+}
+
+// Lives says how many local indices were ever claimed, by births and reservations, and how many claims have ended, up to the
+// last boundary: for rates. Both only rise, also by what a failed callback has tried, which leaves no trace in Stats.
+//
+// Concurrency: any goroutine; never waits. Allocates: no.
+func (r *Registry) Lives() (claimed, ended uint64) {
+	for {
+		seq := r.board.seq.Load()
+		buf := r.board.bufs[seq&1].Load()
+		if buf == nil {
+			return 0, 0
+		}
+		// Claims and ends are summed up in one word; what is issued is their difference.
+		lives, issued := buf.words[statLives].Load(), buf.words[statSpaces+spaceWords].Load()
+		if r.board.seq.Load() == seq {
+			ended = (lives - min(lives, issued)) / 2
+			return ended + issued, ended
+		}
+	}
 }
 
 const (
@@ -231,10 +250,6 @@ func (buf *statBuffer) copy() Stats {
 		Allocated: n(statAllocated), Chunks: n(statChunks), PendingDestructions: n(statPending), Idle: n(statIdle),
 		Global: space(statSpaces), Local: space(statSpaces + spaceWords), Net: space(statSpaces + 2*spaceWords),
 	}
-	// Issued is the difference of what Lives is the sum of.
-	lives, issued := uint64(n(statLives)), uint64(s.Local.Issued)
-	s.Ended = (lives - min(lives, issued)) / 2
-	s.Claimed = s.Ended + issued
 	for i, label := range buf.archs {
 		at := statHeader + i*archWords
 		if n(at+2) == 0 {
