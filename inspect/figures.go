@@ -27,9 +27,9 @@ type figures struct {
 	Registry registryFigures
 	Spaces   []spaceFigures
 	Pools    []poolRow
-	PoolsLeft,
-	SystemsLeft int
-	Systems []systemRow
+	Systems  []systemRow
+
+	PoolsLeft, SystemsLeft int // that the tables have no room for
 }
 
 // held says who keeps Logic.

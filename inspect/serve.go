@@ -2,7 +2,6 @@ package inspect
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net"
 	"net/http"
@@ -23,23 +22,19 @@ func (h *Handler) Serve(ctx context.Context, l net.Listener) error {
 	}
 	ended := make(chan error, 1)
 	go func() { ended <- server.Serve(l) }()
-	var err error
 	select {
-	case <-ctx.Done():
-		_ = h.Close() // ends the streams
-		bound, cancel := context.WithTimeout(context.Background(), writeWithin)
-		defer cancel()
-		if server.Shutdown(bound) != nil {
-			_ = server.Close() // somebody does not take what he asked for
-		}
-		<-ended
-	case err = <-ended:
+	case err := <-ended:
 		_ = h.Close()
 		_ = server.Close()
-		if errors.Is(err, http.ErrServerClosed) {
-			return nil
-		}
 		return fmt.Errorf("inspect: %w", err)
+	case <-ctx.Done():
 	}
+	_ = h.Close() // ends the streams
+	bound, cancel := context.WithTimeout(context.Background(), writeWithin)
+	defer cancel()
+	if server.Shutdown(bound) != nil {
+		_ = server.Close() // somebody does not take what he asked for
+	}
+	<-ended
 	return nil
 }
