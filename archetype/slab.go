@@ -12,7 +12,7 @@ import (
 
 const (
 	firstRegionBytes = 64 << 10 // a registry with a few small archetypes stays small
-	maxRegionBytes   = 16 << 20 // regions double up to this; a larger block gets a larger region
+	maxRegionBytes   = 16 << 20 // regions double up to this; a block of half of one or more gets one of its own size
 	regionGap        = columnAlign
 )
 
@@ -77,7 +77,9 @@ func (s *slab) grow(n uint64) {
 		size = min(2*s.regions[last].size, maxRegionBytes)
 		lo = s.regions[last].lo + s.regions[last].size + regionGap
 	}
-	size = max(size, n)
+	if 2*n >= size { // extents double as regions do: rounded up, each would leave half a region that is too small for the next
+		size = n
+	}
 
 	// Words make the memory aligned for any field and free of pointers. The runtime promises
 	// no more alignment than that, so a line is added and the beginning rounded up.

@@ -2,6 +2,7 @@ package handles
 
 import (
 	"fmt"
+	"math/bits"
 
 	"github.com/airlock-ecs/airlock/internal/bitset"
 	"github.com/airlock-ecs/airlock/internal/check"
@@ -160,13 +161,45 @@ func (g *Globals) FreeOwn(index, generation uint32) {
 //
 // Concurrency: the owner only; never waits; the caller keeps hs. Allocates: as FreeOwn.
 func (g *Globals) FreeOwnAll(hs []Local) {
-	for _, h := range hs {
-		if i := h.Index(); !check.Enabled && h.Generation() < g.generation.last && g.settled.has(i) && g.free.TryAdd(i) {
-			g.issued--
-		} else {
-			g.FreeOwn(i, h.Generation())
+	for len(hs) > 0 {
+		block, mask := hs[0].Index()>>6, uint64(0)
+		n := 0
+		for ; n < len(hs) && hs[n].Index()>>6 == block && hs[n].Generation() < g.generation.last; n++ {
+			mask |= 1 << (hs[n].Index() & 63)
 		}
+		if !check.Enabled && n > 1 && g.settled.hasAll(block, mask) && bits.OnesCount64(mask) == n && g.free.AddWord(block, mask) {
+			g.issued -= n
+			hs = hs[n:]
+			continue
+		}
+		g.FreeOwn(hs[0].Index(), hs[0].Generation())
+		hs = hs[1:]
 	}
+}
+
+// IssueRun issues the indices of neighbouring local handles, each for its own. It says how many, from the front: it
+// ends at the first that Issue has to be asked for.
+//
+// Concurrency: the owner only; never waits; the caller keeps hs. Allocates: no.
+func (g *Globals) IssueRun(hs []Local) int {
+	done := 0
+	for done < len(hs) {
+		block, mask, n := hs[done].Index()>>6, uint64(0), 0
+		for _, h := range hs[done:] {
+			bit := uint64(1) << (h.Index() & 63)
+			if h.Index()>>6 != block || mask&bit != 0 {
+				break
+			}
+			mask |= bit
+			n++
+		}
+		if !g.free.RemoveWord(block, mask) {
+			break
+		}
+		g.issued += n
+		done += n
+	}
+	return done
 }
 
 // Raise makes the generation of an issued index at least so high. False if there is none so high:

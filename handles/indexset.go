@@ -20,6 +20,16 @@ func (s *indexSet) has(i uint32) bool {
 	return false
 }
 
+// hasAll says whether the indices of one block of 64 are in the set whose bit is set in mask.
+func (s *indexSet) hasAll(block uint32, mask uint64) bool {
+	if n := int(block >> (pageBits - 6)); n < len(s.pages) {
+		if p := s.pages[n]; p != nil {
+			return p[block%(pageSize/64)]&mask == mask
+		}
+	}
+	return false
+}
+
 func (s *indexSet) add(i uint32) {
 	n := int(i >> pageBits)
 	if n >= len(s.pages) {

@@ -361,6 +361,12 @@ func (r *Registry) birthRun(a *archetype.Archetype, out []handles.Local) (*arche
 			break
 		}
 		entities[born], out[born] = h, h
+	}
+	named := 0
+	if !r.recordsPart {
+		named = r.globals.IssueRun(out[:born])
+	}
+	for _, h := range out[named:born] {
 		if r.recordsPart || !r.globals.TryIssue(h.Index()) {
 			r.nameRecord(h.Index())
 		}
@@ -379,8 +385,7 @@ func (r *Registry) birthRun(a *archetype.Archetype, out []handles.Local) (*arche
 		}
 		r.rec.rec.ops[first].other = uint64(wanted)
 	}
-	r.logBirth(out[0], fresh)
-	r.undoHandles = append(r.undoHandles, out[1:]...)
+	r.logBirths(out, fresh)
 	if len(r.observers[Spawned]) > 0 {
 		for _, h := range out {
 			r.event(Spawned, h, 0)

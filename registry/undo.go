@@ -21,6 +21,7 @@ const (
 	undoNet                       // h, at: net handle issued or bound
 	undoRelease                   // at: another owner's net handle, slot: the dead index that had it
 	undoArchetype                 // the last one
+	undoBirthRun                  // h and nslot-1 more of its generation, index by index; fresh
 	undoMoveRun                   // undoHandles[at:], nslot of them, came from places slot on by Added or Removed (h); comp, fresh
 
 	// Steps that only history takes back: callbacks do not make them, or do not undo them.
@@ -63,6 +64,7 @@ const (
 	runDeaths logRun = 4
 	runQuick  logRun = 8
 	runMoves  logRun = 16
+	runBirths logRun = 32
 )
 
 // vacancy is a slot that an entity has moved out of. It is reclaimed when the callback
@@ -104,6 +106,27 @@ func (r *Registry) logBirthRun(run logRun) {
 		r.undo = append(r.undo, undoOp{kind: undoBirths, at: n, slot: math.MaxUint32})
 	}
 	r.run = run
+}
+
+// logBirths notes births in slots that were all fresh, or all not. Handles that follow each other are noted as such: a
+// list of them would keep eight bytes for each entity of a large batch.
+func (r *Registry) logBirths(hs []handles.Local, fresh bool) {
+	const next = handles.Local(1) << 32 // the same generation of the next index
+	for i := 1; i < len(hs); i++ {
+		if hs[i] != hs[i-1]+next {
+			r.logBirth(hs[0], fresh)
+			r.undoHandles = append(r.undoHandles, hs[1:]...)
+			return
+		}
+	}
+	if r.run == runBirths {
+		if op := &r.undo[len(r.undo)-1]; op.fresh == fresh && op.h+handles.Local(op.nslot)*next == hs[0] {
+			op.nslot += uint32(len(hs))
+			return
+		}
+	}
+	r.undo = append(r.undo, undoOp{kind: undoBirthRun, h: hs[0], nslot: uint32(len(hs)), fresh: fresh})
+	r.run = runBirths
 }
 
 // logDeath notes that the last of dying died by the callback's own hand.
@@ -213,6 +236,10 @@ func (r *Registry) undoOne(op *undoOp) {
 			r.unspawn(r.undoHandles[i], i-at >= int(op.slot))
 		}
 		r.undoHandles = r.undoHandles[:at]
+	case undoBirthRun:
+		for i := op.nslot; i > 0; i-- {
+			r.unspawn(handles.NewLocal(op.h.Index()+i-1, op.h.Generation()), op.fresh)
+		}
 	case undoDeaths:
 		at := int(op.at - r.hist.deadBase)
 		for i := at + int(op.slot) - 1; i >= at; i-- {

@@ -58,6 +58,46 @@ func (s *Set) TryAdd(i uint32) bool {
 	return true
 }
 
+// AddWord adds the numbers of one block of 64, those whose bit is set in mask, if none of them is in the set and the
+// set reaches so far. Else it does nothing and answers false.
+//
+// Concurrency: the set's owner; never waits. Allocates: no.
+func (s *Set) AddWord(block uint32, mask uint64) bool {
+	leaf := s.levels[0]
+	if int(block) >= len(leaf) || leaf[block]&mask != 0 || mask == 0 {
+		return false
+	}
+	old := leaf[block]
+	leaf[block] = old | mask
+	s.count += bits.OnesCount64(mask)
+	for l, i := 1, block; old == 0 && l < s.depth; l, i = l+1, i>>6 {
+		word := &s.levels[l][i>>6]
+		old = *word
+		*word = old | 1<<(i&63)
+	}
+	return true
+}
+
+// RemoveWord removes the numbers of one block of 64, those whose bit is set in mask, if all of them are in the set.
+// Else it does nothing and answers false.
+//
+// Concurrency: the set's owner; never waits. Allocates: no.
+func (s *Set) RemoveWord(block uint32, mask uint64) bool {
+	leaf := s.levels[0]
+	if int(block) >= len(leaf) || leaf[block]&mask != mask || mask == 0 {
+		return false
+	}
+	leaf[block] &^= mask
+	s.count -= bits.OnesCount64(mask)
+	left := leaf[block]
+	for l, i := 1, block; left == 0 && l < s.depth; l, i = l+1, i>>6 {
+		word := &s.levels[l][i>>6]
+		*word &^= 1 << (i & 63)
+		left = *word
+	}
+	return true
+}
+
 func (s *Set) addSlow(i uint32) bool {
 	if int(i>>6) >= len(s.levels[0]) {
 		s.grow(i)

@@ -44,6 +44,41 @@ func TestSetAgreesWithAMap(t *testing.T) {
 				require.Equal(t, model[i], s.Remove(i))
 				delete(model, i)
 			},
+			"add a block": func(t *rapid.T) {
+				i, mask := numbers.Draw(t, "i"), rapid.Uint64().Draw(t, "mask")
+				block, fits := i>>6, mask != 0 && s.Reaches(i)
+				for k := range uint32(64) {
+					fits = fits && (mask>>k&1 == 0 || !model[block<<6|k])
+				}
+				require.Equal(t, fits, s.AddWord(block, mask))
+				for k := range uint32(64) {
+					if fits && mask>>k&1 != 0 {
+						model[block<<6|k] = true
+					}
+				}
+			},
+			"remove a block": func(t *rapid.T) {
+				all := sorted()
+				if len(all) == 0 {
+					t.Skip("empty")
+				}
+				block, mask := rapid.SampledFrom(all).Draw(t, "member")>>6, uint64(0)
+				for k := range uint32(64) {
+					if model[block<<6|k] && rapid.Bool().Draw(t, "this one") {
+						mask |= 1 << k
+					}
+				}
+				require.False(t, s.RemoveWord(block, 0))
+				if k := rapid.Uint32Range(0, 63).Draw(t, "another"); !model[block<<6|k] {
+					require.False(t, s.RemoveWord(block, mask|1<<k))
+				}
+				require.Equal(t, mask != 0, s.RemoveWord(block, mask))
+				for k := range uint32(64) {
+					if mask>>k&1 != 0 {
+						delete(model, block<<6|k)
+					}
+				}
+			},
 			"clear": func(t *rapid.T) {
 				if rapid.IntRange(0, 20).Draw(t, "often") == 0 {
 					s.Clear()
