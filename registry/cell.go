@@ -187,7 +187,6 @@ type cells struct {
 	locals *handles.Locals  // of r
 	store  *archetype.Store // of r
 	comp   *archetype.Component
-	size   uintptr               // of a cell
 	id     archetype.ComponentID // noColumn if the component is not one column
 }
 
@@ -203,7 +202,7 @@ func NewCells[C any](r *Registry) (*Cells[C], error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Cells[C]{cells{r: r, locals: r.locals, store: r.store, comp: comp, size: comp.Size, id: comp.ID}}
+	c := &Cells[C]{cells{r: r, locals: r.locals, store: r.store, comp: comp, id: comp.ID}}
 	if comp.Split || len(comp.Fields) != 1 {
 		c.id = noColumn
 	}
@@ -241,40 +240,44 @@ func (c *Cells[C]) Get(a Access, h handles.Local) (*C, bool) {
 // Panics: ErrExpired.
 // Concurrency: as the token. Allocates: no.
 func (c *Cells[C]) Peek(a Access, h handles.Local) (v C, ok bool) {
-	if p := c.look(a, h); p != nil {
-		return *(*C)(p), true // sound: the column was laid out, or allocated, for values of type C
+	// The usual case, written out: a token of the write frame, a living entity, a component in one column. With
+	// its steps in a function of their own it took a fifth longer.
+	t := usual(a)
+	if t == nil {
+		t = unusual(a)
+	}
+	if t != nil && t.r == c.r && !t.closed.Load() {
+		w := c.locals.Word(h.Index())
+		if w.State() == handles.Alive && w.Generation() == h.Generation() {
+			if p := c.store.CellAt(w.Place(), c.id, unsafe.Sizeof(v)); p != nil {
+				return *(*C)(p), true // sound: the column was laid out, or allocated, for values of type C
+			}
+		}
 	}
 	return c.peekSlow(a, h)
 }
 
-// look finds the cell of a living entity, for a token of the write frame and a component in one column. nil may
-// mean anything else.
-func (c *cells) look(a Access, h handles.Local) unsafe.Pointer {
-	// The usual tokens are told apart here: asking each for itself costs a third of all.
-	var t *token
-	switch a := a.(type) {
-	case *Frame:
-		if a != nil {
-			t = &a.token
-		}
-	case *Window:
-		if a != nil {
-			t = &a.token
-		}
-	case nil:
-	default:
-		if t = a.tokenOf(); t != nil && t.kind == snapshotToken {
-			t = nil
-		}
+// usual is the token in a, if it is of one of the two usual types, and otherwise nil. Asking each for itself cost a
+// third of a Peek.
+func usual(a Access) *token {
+	if f, ok := a.(*Frame); ok && f != nil {
+		return &f.token
 	}
-	if t == nil || t.r != c.r || t.closed.Load() {
+	if w, ok := a.(*Window); ok && w != nil {
+		return &w.token
+	}
+	return nil
+}
+
+// unusual is the token in an a of any type, nil if there is none or it is a snapshot's.
+func unusual(a Access) *token {
+	if a == nil {
 		return nil
 	}
-	w := c.locals.Word(h.Index())
-	if w.State() != handles.Alive || w.Generation() != h.Generation() {
-		return nil
+	if t := a.tokenOf(); t != nil && t.kind != snapshotToken {
+		return t
 	}
-	return c.store.CellAt(w.Place(), c.id, c.size)
+	return nil
 }
 
 func (c *Cells[C]) peekSlow(a Access, h handles.Local) (v C, ok bool) {
