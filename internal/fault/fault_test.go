@@ -104,13 +104,16 @@ func TestASimulationIsAskedUntilItIsOver(t *testing.T) {
 
 func TestAPoolIsAStackInASimulation(t *testing.T) {
 	var p fault.Pool
-	p.New = func() any { return 0 }
+	var made, first, second = new(int), new(int), new(int)
+	p.New = func() any { return made }
 	defer fault.Simulate(new(script))()
-	p.Put(1)
-	p.Put(2)
+	p.Put(first)
+	p.Put(second)
 	got := []any{p.Get(), p.Get(), p.Get()}
 	if fault.Enabled {
-		assert.Equal(t, []any{2, 1, 0}, got)
+		for i, want := range []*int{second, first, made} {
+			assert.Same(t, want, got[i])
+		}
 	} else {
 		assert.Len(t, got, 3)
 	}
