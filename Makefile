@@ -63,10 +63,11 @@ lint: bin/staticcheck
 unit:
 	$(call stage,unit: tests and import rules,$(GOTEST) ./... && ($(call each,$(GOTEST) ./...)))
 
-# Under the race detector a step of a model takes ten times as long: a fifth of the walks, unless RAPID_CHECKS says otherwise.
+# Under the race detector a step of a model takes ten times as long: a fifth of the walks, unless RAPID_CHECKS says
+# otherwise, and the short forms of what is long.
 race: export RAPID_CHECKS := $(or $(RAPID_CHECKS),20)
 race:
-	$(call stage,race: tests with the race detector,$(GOTEST) -race ./... && ($(call each,$(GOTEST) -race ./...)))
+	$(call stage,race: tests with the race detector,$(GOTEST) -short -race ./... && ($(call each,$(GOTEST) -short -race ./...)))
 
 debug:
 	$(call stage,debug: tests of the ecsdebug build,$(GOTEST) -short -tags ecsdebug ./... && ($(call each,$(GOTEST) -short -tags ecsdebug ./...)))

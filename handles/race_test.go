@@ -255,7 +255,11 @@ func TestUnissueAndKillExcludeEachOther(t *testing.T) {
 
 // Reservers and the owner, over many segments of the line and many pages of fresh indices.
 func TestReserversAndTheOwnerShareALargeSpace(t *testing.T) {
-	const limit, perFrame, frames = 40_000, 3000, 20
+	const limit, perFrame = 40_000, 3000
+	frames := 20
+	if testing.Short() {
+		frames = 5
+	}
 	s := handles.NewLocals(handles.LocalsConfig{Limit: limit})
 	var (
 		wait  sync.WaitGroup
@@ -315,7 +319,7 @@ func TestReserversAndTheOwnerShareALargeSpace(t *testing.T) {
 	}
 	stop.Store(true)
 	wait.Wait()
-	collect(frames)
+	collect(uint64(frames))
 	require.NoError(t, s.Verify())
 	assert.Zero(t, s.Stats().Issued)
 }

@@ -181,8 +181,12 @@ func TestOnlyTheCurrentNameIsSkipped(t *testing.T) {
 // TestARunThatOthersReserveFrom has somebody reserve while names that were taken back are claimed again as a run, which takes
 // a while: it is the run or another one, and whoever reserved keeps the name.
 func TestARunThatOthersReserveFrom(t *testing.T) {
-	const n, rounds = 4096, 60
-	l := handles.NewLocals(handles.LocalsConfig{Limit: n * (rounds + 2)})
+	const n = 4096
+	rounds := 60
+	if testing.Short() {
+		rounds = 10
+	}
+	l := handles.NewLocals(handles.LocalsConfig{Limit: uint32(n * (rounds + 2))})
 	var turn atomic.Int64
 	done := make(chan handles.Local)
 	go func() {
