@@ -88,18 +88,18 @@ func (c *Chunk) ActiveRun(slot, n uint32) bool {
 	return true
 }
 
-// ActiveFrom is how many neighbouring slots from one on are active.
+// ActiveFrom is how many neighbouring slots from one on are active, as far as most.
 //
 // Concurrency: the registry's owner with no workers about; never waits. Allocates: no.
-func (c *Chunk) ActiveFrom(slot uint32) int {
+func (c *Chunk) ActiveFrom(slot uint32, most int) int {
 	at := slot
-	for w := at >> 6; int(w) < len(c.active); w = at >> 6 {
+	for w := at >> 6; int(w) < len(c.active) && int(at-slot) < most; w = at >> 6 {
 		n := uint32(bits.TrailingZeros64(^(c.active[w] >> (at & 63))))
 		if at += n; at&63 != 0 || n == 0 {
 			break
 		}
 	}
-	return int(at - slot)
+	return min(int(at-slot), most)
 }
 
 // HideRun makes n neighbouring slots inactive.

@@ -21,7 +21,7 @@ type Config struct {
 	Bytes  int           // memory for it, roughly; 0 means 16 MiB
 	Every  time.Duration // at least so long lies between the beginnings of two files; 0 means 5 s
 	Files  int           // after so many files, written or failed, no more are; 0 means 20
-	Logger *slog.Logger  // told of each file; nil means slog.Default
+	Logger *slog.Logger  // told of each file; nil means slog.Default. An engine that ends waits for it, so it must not wait for that
 }
 
 const (

@@ -60,13 +60,14 @@ func (h *Handler) act(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "the body has to be application/json", http.StatusUnsupportedMediaType)
 		return
 	}
-	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(writeWithin))
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, mostBodyBytes))
 	if err != nil {
 		http.Error(w, "the body is too large, or was not sent", http.StatusRequestEntityTooLarge)
 		return
 	}
+	_ = http.NewResponseController(w).SetReadDeadline(time.Time{}) // that the client is silent now is no end of it
 	outcome, err := do(h, r.Context(), body)
+	setWriteDeadline(w) // both took their time
 	status := http.StatusOK
 	switch {
 	case err == nil:

@@ -69,14 +69,22 @@ func headerBytes(h http.Header) (n int) {
 
 func safe(method string) bool { return method == http.MethodGet || method == http.MethodHead }
 
+// elsewhere is the end of a connection of which nobody knows where it ends.
+var elsewhere = netip.AddrPortFrom(netip.IPv4Unspecified(), 0)
+
 // localAddr is the end of the connection that the request came in by; invalid if it came by none that has an address: from a
-// test, or over a socket of this machine.
+// test, or over a socket of this machine. Whoever listens in another way than by TCP, for HTTP/3 or through a tunnel, says
+// where in its own words: what is no address then is not this machine.
 func localAddr(r *http.Request) netip.AddrPort {
-	if a, ok := r.Context().Value(http.LocalAddrContextKey).(*net.TCPAddr); ok {
-		p := a.AddrPort()
-		return netip.AddrPortFrom(p.Addr().Unmap().WithZone(""), p.Port())
+	switch a := r.Context().Value(http.LocalAddrContextKey).(type) {
+	case nil, *net.UnixAddr:
+		return netip.AddrPort{}
+	case net.Addr:
+		if p, err := netip.ParseAddrPort(a.String()); err == nil {
+			return netip.AddrPortFrom(p.Addr().Unmap().WithZone(""), p.Port())
+		}
 	}
-	return netip.AddrPort{}
+	return elsewhere
 }
 
 // isLocal says whether a request came to a loopback address, which only this machine can.
@@ -91,6 +99,9 @@ func hostFits(r *http.Request) bool {
 	host, port, err := net.SplitHostPort(r.Host)
 	if err != nil { // no port
 		host, port = strings.TrimSuffix(strings.TrimPrefix(r.Host, "["), "]"), "80"
+		if r.TLS != nil {
+			port = "443"
+		}
 	}
 	here := localAddr(r)
 	if here.IsValid() && port != strconv.Itoa(int(here.Port())) {
@@ -137,4 +148,12 @@ func secure(h http.Header) {
 // setWriteDeadline gives the next writes their time. What is no connection has none.
 func setWriteDeadline(w http.ResponseWriter) {
 	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(writeWithin))
+}
+
+// setReadDeadline gives a body its time: the server reads the rest of one, too, that nobody has asked for. Who sends none may take
+// for ever, as streams do.
+func setReadDeadline(w http.ResponseWriter, r *http.Request) {
+	if r.ContentLength != 0 {
+		_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(writeWithin))
+	}
 }

@@ -2,15 +2,21 @@ package inspect_test
 
 import (
 	"context"
+	"io"
+	"log/slog"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/airlock-ecs/airlock/inspect"
+	"github.com/airlock-ecs/airlock/logic"
 	"github.com/airlock-ecs/airlock/registry"
 )
 
@@ -110,4 +116,99 @@ func TestRequestsThatAreNotAnswered(t *testing.T) {
 			assert.Equal(t, test.want, asked(test.handler, test.local, r))
 		})
 	}
+}
+
+// address is where a connection ends that is none of TCP.
+type address string
+
+func (address) Network() string  { return "tunnel" }
+func (a address) String() string { return string(a) }
+
+// A listener that is none of TCP says in its own words where its connections end.
+func TestWhatIsNoAddressIsNotThisMachine(t *testing.T) {
+	h := newWorld(t, registry.Config{}, inspect.Config{}).h
+	for addr, want := range map[net.Addr]int{
+		address("tunnel to afar"):                               http.StatusForbidden,
+		address(""):                                             http.StatusForbidden,
+		address("192.0.2.7:8080"):                               http.StatusForbidden,
+		address("127.0.0.1:8080"):                               http.StatusOK,
+		&net.UnixAddr{Name: "/run/sock"}:                        http.StatusOK,
+		&net.UDPAddr{IP: net.IPv4(192, 0, 2, 7), Port: 8080}:    http.StatusForbidden, // HTTP/3
+		&net.UDPAddr{IP: net.IPv6loopback, Port: 8080}:          http.StatusOK,
+		&net.TCPAddr{IP: net.IPv6linklocalallnodes, Port: 8080}: http.StatusForbidden,
+		&net.TCPAddr{}:                                          http.StatusForbidden,
+	} {
+		r := httptest.NewRequest("GET", "/stats.json", nil)
+		r.Host = "localhost:8080"
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), http.LocalAddrContextKey, addr)))
+		assert.Equal(t, want, w.Code, "%T %v", addr, addr)
+	}
+}
+
+func TestThePortThatIsUnsaidIsThatOfTheScheme(t *testing.T) {
+	h := newWorld(t, registry.Config{}, inspect.Config{}).h
+	r := httptest.NewRequest("GET", "https://localhost/stats.json", nil) // with TLS
+	assert.Equal(t, http.StatusOK, asked(h, "127.0.0.1:443", r))
+	assert.Equal(t, http.StatusMisdirectedRequest, asked(h, "127.0.0.1:80", r))
+}
+
+// deadlines is a connection that keeps its deadlines.
+type deadlines struct {
+	*httptest.ResponseRecorder
+	read, write time.Time
+}
+
+func (d *deadlines) SetReadDeadline(t time.Time) error {
+	d.read = t
+	return nil
+}
+
+func (d *deadlines) SetWriteDeadline(t time.Time) error {
+	d.write = t
+	return nil
+}
+
+// slowly is a body that takes its time.
+type slowly struct{ io.Reader }
+
+func (s slowly) Read(p []byte) (int, error) {
+	time.Sleep(2 * time.Second)
+	return s.Reader.Read(p)
+}
+
+// A body has its time, also one that nobody reads, for then the server does. An answer has its own, however long the body took.
+func TestBodiesAndAnswersHaveTheirTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r, err := registry.New(registry.Config{})
+		require.NoError(t, err)
+		e, err := logic.New(r, logic.Config{})
+		require.NoError(t, err)
+		h := inspect.New(e, inspect.Config{Token: "secret", Logger: slog.New(slog.DiscardHandler)})
+		defer func() {
+			require.NoError(t, h.Close())
+			require.NoError(t, e.Stop())
+		}()
+		for _, test := range []struct {
+			name, path, token string
+			body              io.Reader
+			want              int
+			within, ended     bool // whether the body had a bound, and whether it was lifted when the body was there
+		}{
+			{"an action", "/actions/resume", "secret", slowly{strings.NewReader("{}")}, 200, true, true},
+			{"no token", "/actions/resume", "", slowly{strings.NewReader("{}")}, 401, true, false},
+			{"no such place", "/nothing", "secret", slowly{strings.NewReader("{}")}, 404, true, false},
+			{"no body", "/events2", "", nil, 404, false, false},
+		} {
+			request := httptest.NewRequest("POST", test.path, test.body)
+			request.Host = "localhost"
+			request.Header.Set("Content-Type", "application/json")
+			request.Header.Set("Airlock-Token", test.token)
+			began, w := time.Now(), &deadlines{ResponseRecorder: httptest.NewRecorder()}
+			h.ServeHTTP(w, request)
+			assert.Equal(t, test.want, w.Code, test.name)
+			assert.Equal(t, test.within && !test.ended, w.read.Equal(began.Add(5*time.Second)), test.name)
+			assert.Equal(t, time.Now().Add(5*time.Second), w.write, test.name)
+		}
+	})
 }

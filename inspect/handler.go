@@ -74,6 +74,7 @@ func (h *Handler) route() {
 // Concurrency: any goroutine; never waits for Logic, but for a moment for the chunk map and an entity. Allocates: yes.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	secure(w.Header())
+	setReadDeadline(w, r)
 	if err := h.guard.check(r); err != nil {
 		http.Error(w, err.reason, err.status)
 		return

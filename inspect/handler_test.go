@@ -4,8 +4,11 @@ import (
 	"encoding/json"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"slices"
+	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -225,6 +228,71 @@ func TestAnEntityHasAPageAndAfterDeathAnObituary(t *testing.T) {
 	assert.Equal(t, "never issued", p.State)
 	status, _ := k.get("/entity.json?handle=<b>")
 	assert.Equal(t, http.StatusBadRequest, status)
+}
+
+// Who looks at one entity after the other, while Logic hangs or is paused, does not fill the engine's queue.
+func TestQuestionsToLogicHaveABound(t *testing.T) {
+	k := newWorld(t, registry.Config{}, inspect.Config{})
+	hs := k.fleet(200)
+	var all sync.WaitGroup
+	for _, h := range hs {
+		all.Go(func() {
+			r := httptest.NewRequest("GET", "/entity.json?handle="+h.String(), nil)
+			r.Host = "localhost"
+			k.h.ServeHTTP(httptest.NewRecorder(), r)
+		})
+	}
+	all.Wait()
+	most := k.e.Stats().Queued
+	assert.Positive(t, most)
+	assert.LessOrEqual(t, most, 32)
+	var p struct{ Source string }
+	answered(k, "/entity.json?handle="+hs[0].String(), &p, func() bool { return p.Source == "window" })
+	require.NoError(t, k.e.Step())
+	assert.Zero(t, k.e.Stats().Queued)
+}
+
+// Of a map, and of a channel, the length is behind a pointer: their owner may change it meanwhile.
+func TestNothingBehindAPointerIsLookedAt(t *testing.T) {
+	type shared struct {
+		Names map[string]int
+		Calls chan int
+		None  map[string]int
+	}
+	k := newWorld(t, registry.Config{}, inspect.Config{})
+	class, err := registry.RegisterClass[struct{ Shared shared }](k.r)
+	require.NoError(t, err)
+	var h handles.Local
+	names := map[string]int{}
+	k.step(func(w *registry.Window) {
+		h, err = class.Spawn(w, struct{ Shared shared }{shared{names, make(chan int, 1), nil}})
+		require.NoError(t, err)
+	})
+	stop, stopped := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(stopped)
+		for n := 0; ; n++ {
+			select {
+			case <-stop:
+				return
+			default:
+				names[strconv.Itoa(n%10)] = n
+			}
+		}
+	}()
+	var p struct {
+		Source     string
+		Components []struct {
+			Fields []struct{ Name, Value string }
+		}
+	}
+	answered(k, "/entity.json?handle="+h.String(), &p, func() bool { return p.Source == "window" })
+	close(stop)
+	<-stopped
+	require.Len(t, p.Components, 1)
+	assert.Equal(t, []struct{ Name, Value string }{
+		{"Names", "map[string]int"}, {"Calls", "chan int"}, {"None", "map[string]int, nil"},
+	}, p.Components[0].Fields)
 }
 
 func TestAStreamTellsWhatChangesAndEndsWithTheEngine(t *testing.T) {

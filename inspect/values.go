@@ -71,7 +71,7 @@ func leaf(v reflect.Value) (text string, ok bool) {
 		return fmt.Sprint(v.Complex()), true
 	case reflect.String:
 		return strconv.Quote(shortened(v.String())), true
-	case reflect.Slice, reflect.Map, reflect.Chan:
+	case reflect.Slice:
 		if v.IsNil() {
 			return v.Type().String() + ", nil", true
 		}
@@ -81,7 +81,7 @@ func leaf(v reflect.Value) (text string, ok bool) {
 	case reflect.Struct:
 		return "{…}", v.NumField() == 0
 	}
-	if v.IsNil() { // a pointer, a function, an interface
+	if v.IsNil() { // a pointer, a function, an interface; also a map or a channel, whose length is behind a pointer
 		return v.Type().String() + ", nil", true
 	}
 	return v.Type().String(), true

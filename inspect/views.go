@@ -7,6 +7,8 @@ import (
 	"sync"
 	"time"
 
+	"go.uber.org/atomic"
+
 	"github.com/airlock-ecs/airlock/logic"
 	"github.com/airlock-ecs/airlock/registry"
 )
@@ -42,10 +44,30 @@ type kept struct {
 	at   time.Time
 }
 
-// views are those that somebody looked at lately.
+// views are those that somebody looked at lately. Each asks Logic one question at a time, and seldom; but who looks at one
+// after the other makes them without end, so all of them together have a bound, too.
 type views struct {
-	mu  sync.Mutex // guards all, and keptView.asked; no other lock is taken under it
-	all map[string]*keptView
+	open atomic.Int64 // questions that Logic has not answered
+
+	mu    sync.Mutex // guards what follows, and keptView.asked; no other lock is taken under it
+	all   map[string]*keptView
+	began time.Time // of the present stretch of logicEvery
+	asked int       // questions in it
+}
+
+// ask says whether Logic may be asked one more question, which is open then.
+func (v *views) ask(now time.Time) bool {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if now.Sub(v.began) >= logicEvery {
+		v.began, v.asked = now, 0
+	}
+	if v.asked >= mostViews || v.open.Load() >= mostViews {
+		return false
+	}
+	v.asked++
+	v.open.Inc()
+	return true
 }
 
 // find gives the view of a key, made new if nobody looks at it yet. Too many: the one that nobody has looked at for longest goes.
@@ -108,15 +130,17 @@ func (k *keptView) askLocked(now time.Time) <-chan struct{} {
 			return k.ticket.Done()
 		}
 	}
-	if now.Before(k.due) {
+	if now.Before(k.due) || !k.h.views.ask(now) {
 		return nil
 	}
-	said := new(any)
+	said, open := new(any), &k.h.views.open
 	ticket, err := k.h.engine.Enqueue(func(w *registry.Window) error {
+		defer open.Dec()
 		*said = k.onLogic(w)
 		return nil
 	})
 	if err != nil {
+		open.Dec()
 		return nil // stopped, or so busy that this is not the time
 	}
 	k.ticket, k.said, k.due = ticket, said, now.Add(logicEvery)

@@ -543,7 +543,7 @@ func (r *Registry) noteLost(h handles.Local) {
 // lostIn is who could not be destroyed in a frame because others had done so, and no window had seen that.
 type lostIn struct {
 	frame uint64
-	who   []Lost
+	born  map[handles.Local]bool // by entity, see Lost
 }
 
 // spare notes somebody for the frame in progress, for when it is simulated again. lostMu is held.
@@ -553,10 +553,14 @@ func (r *Registry) spare(lost Lost) {
 		rs.spared = make([]lostIn, 2*r.hist.frames)
 	}
 	l := &rs.spared[now%uint64(len(rs.spared))]
-	if l.frame != now {
-		l.frame, l.who = now, l.who[:0]
+	if l.born == nil {
+		l.born = map[handles.Local]bool{}
 	}
-	l.who = append(l.who, lost)
+	if l.frame != now {
+		clear(l.born)
+		l.frame = now
+	}
+	l.born[lost.Entity] = lost.Born
 }
 
 // spares says whether h, who lives again, was dead the first time when somebody wanted to destroy it in the frame that is
@@ -576,14 +580,11 @@ func (r *Registry) spares(h handles.Local) bool {
 	if l.frame != now {
 		return false
 	}
-	i := slices.IndexFunc(l.who, func(lost Lost) bool { return lost.Entity == h })
-	if i < 0 {
-		return false
+	born, was := l.born[h]
+	if was && rs.kept.Load() {
+		rs.lost = append(rs.lost, Lost{h, born})
 	}
-	if rs.kept.Load() {
-		rs.lost = append(rs.lost, l.who[i])
-	}
-	return true
+	return was
 }
 
 // waitsOutside says whether a dead index is in the list of deaths from outside. Owner and its workers.

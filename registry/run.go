@@ -136,15 +136,17 @@ func storeRun[C any](comp *archetype.Component, ch *archetype.Chunk, slot uint32
 }
 
 // killRun ends the entities at the front of hs that lie behind each other and are active, as kill does, and says
-// how many. Those that it leaves are for kill.
+// how many. Those that it leaves are for kill, and so is one alone, who would pay for the steps of a run
+// (BenchmarkDestroyBatchScattered).
 func (r *Registry) killRun(hs []handles.Local) int {
 	w := r.locals.Word(hs[0].Index())
-	if w.Generation() != hs[0].Generation() || w.State() != handles.Alive {
+	if len(hs) < 2 || w.Generation() != hs[0].Generation() || w.State() != handles.Alive ||
+		r.locals.Word(hs[1].Index()).Place() != w.Place()+1 {
 		return 0
 	}
 	ch := r.store.ChunkAt(w.Place())
 	slot := w.Place() - ch.Base()
-	run := runAt(hs[:min(len(hs), ch.ActiveFrom(slot))], ch, slot)
+	run := runAt(hs[:ch.ActiveFrom(slot, len(hs))], ch, slot)
 	n := r.locals.KillRun(run, w.Place())
 	if n == 0 {
 		return 0

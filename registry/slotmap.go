@@ -59,7 +59,7 @@ func (w *Window) SlotMap(a *archetype.Archetype, first, most int) []ChunkSlots {
 		}
 		list = append(list, r.slotPlanes(i, c))
 	}
-	r.markTombstones(list)
+	r.markTombstones(a, list)
 	return list
 }
 
@@ -102,8 +102,9 @@ func (r *Registry) slotPlanes(i int, c *archetype.Chunk) ChunkSlots {
 	return s
 }
 
-// markTombstones finds, with a ring, those who have died since the last frame ended.
-func (r *Registry) markTombstones(list []ChunkSlots) {
+// markTombstones finds, with a ring, those who have died since the last frame ended. Logic waits for it: each of them is
+// one look, however many chunks are in the list, which follow each other in a.
+func (r *Registry) markTombstones(a *archetype.Archetype, list []ChunkSlots) {
 	if !r.hist.on || len(list) == 0 {
 		return
 	}
@@ -112,9 +113,14 @@ func (r *Registry) markTombstones(list []ChunkSlots) {
 		recent = m.dead - min(m.dead, r.hist.deadBase)
 	}
 	for _, g := range r.graves[min(recent, uint64(len(r.graves))):] {
-		for _, c := range list {
-			slot, bit := g.place-c.Base, uint64(1)<<((g.place-c.Base)&63)
-			if g.place >= c.Base && slot < uint32(c.Slots) && c.planes[SlotKept][slot>>6]&bit != 0 {
+		ch := r.store.ChunkAt(g.place)
+		if ch == nil || ch.Archetype() != a {
+			continue
+		}
+		if i := ch.Index() - list[0].Index; i >= 0 && i < len(list) {
+			c, slot := &list[i], g.place-ch.Base()
+			bit := uint64(1) << (slot & 63)
+			if c.planes[SlotKept][slot>>6]&bit != 0 {
 				c.planes[SlotKept][slot>>6] &^= bit
 				c.planes[SlotTombstoned][slot>>6] |= bit
 			}

@@ -68,6 +68,33 @@ func TestASlotMapShowsWhatIsInTheSlots(t *testing.T) {
 	}
 }
 
+// The dead of this window and those kept for rollback, in a map of the middle chunks of three, and of another archetype beside.
+func TestASlotMapOfSomeChunksShowsTheirDead(t *testing.T) {
+	k := newWorld(t, registry.Config{TemporalFrames: 8})
+	e := k.engine()
+	var hs, others []handles.Local
+	require.NoError(t, e.frame(func(w *registry.Window) (err error) {
+		if hs, err = k.soldiers.SpawnBatch(w, 4*64, nil); err == nil {
+			others, err = k.scouts.SpawnBatch(w, 64, nil)
+		}
+		return err
+	}))
+	require.NoError(t, e.frame(func(w *registry.Window) error { return w.Destroy(hs[64]) }))
+	require.NoError(t, e.frame(func(w *registry.Window) error {
+		a, err := registry.ArchetypeOf(w, hs[1])
+		require.NoError(t, err)
+		require.NoError(t, registry.Add(w, hs[66], frozen{})) // leaves a slot that is kept
+		for _, h := range []handles.Local{hs[0], hs[65], hs[128], hs[192], others[1]} {
+			require.NoError(t, w.Destroy(h))
+		}
+		list := w.SlotMap(a, 1, 128)
+		require.Len(t, list, 2)
+		assert.Equal(t, "KTKLLLLL", drawn(list[:1])[:8])
+		assert.Equal(t, "TLLLLLLL", drawn(list[1:])[:8])
+		return nil
+	}))
+}
+
 func TestASlotMapShowsIdleSlotsOfPools(t *testing.T) {
 	k := newWorld(t, registry.Config{})
 	k.update(func(w *registry.Window) {

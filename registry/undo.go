@@ -152,6 +152,9 @@ func (r *Registry) commit() {
 		r.reclaimVacated(v)
 	}
 	for _, v := range r.vacatedRuns {
+		if r.iterating != 0 {
+			v.ch.Soil()
+		}
 		v.ch.Archetype().ReclaimRun(v.ch, v.slot, v.n)
 	}
 	clear(r.vacatedRuns)
@@ -168,9 +171,12 @@ func (r *Registry) commit() {
 }
 
 // reclaimVacated reclaims a slot that an entity has moved out of. That of a pool is nobody else's, and may have another
-// entity by now.
+// entity by now. The body of an open loop may write either yet.
 func (r *Registry) reclaimVacated(v vacancy) {
 	a := v.ch.Archetype()
+	if r.iterating != 0 {
+		v.ch.Soil()
+	}
 	switch {
 	case a.Pooled() == 0:
 		a.Reclaim(v.ch, v.slot)

@@ -281,3 +281,45 @@ func BenchmarkHoles(b *testing.B) {
 	b.ReportMetric(median(fresh), "fresh-ns")
 	b.ReportMetric(median(holes), "holes-ns")
 }
+
+// BenchmarkDestroyBatchScattered destroys entities of which no two lie side by side, or in an order that has nothing to do with
+// their slots: a batch that is no run costs no more than its steps one by one.
+func BenchmarkDestroyBatchScattered(b *testing.B) {
+	const n = 1 << 16
+	for _, order := range []string{"every second", "shuffled"} {
+		b.Run(order, func(b *testing.B) {
+			r, err := registry.New(registry.Config{})
+			if err != nil {
+				b.Fatal(err)
+			}
+			boxes, err := registry.RegisterClass[benchBox](r)
+			if err != nil {
+				b.Fatal(err)
+			}
+			for b.Loop() {
+				b.StopTimer()
+				err := r.Update(func(w *registry.Window) error {
+					hs, err := boxes.SpawnBatch(w, n, nil)
+					some := make([]handles.Local, 0, n)
+					for i := 0; i < n; i += 2 {
+						some = append(some, hs[i])
+					}
+					if order == "shuffled" {
+						rand.Shuffle(len(some), func(i, j int) { some[i], some[j] = some[j], some[i] })
+					}
+					b.StartTimer()
+					w.DestroyBatch(some)
+					b.StopTimer()
+					w.DestroyBatch(hs)
+					w.ProcessDeferredDestructions()
+					w.ConfirmLocalRecycles()
+					return err
+				})
+				if err != nil {
+					b.Fatal(err)
+				}
+				b.StartTimer()
+			}
+		})
+	}
+}

@@ -11,9 +11,11 @@ import (
 	"os/signal"
 	"runtime"
 	"runtime/debug"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
+	"unicode"
 
 	"github.com/alecthomas/kong"
 
@@ -106,8 +108,21 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		fmt.Fprintf(stderr, "airlock: %v; stop it, or choose a port with --port (0 picks a free one)\n", err)
 		return exitFailed
 	}
-	fmt.Fprintf(stderr, "airlock: %v\n", strings.ReplaceAll(err.Error(), "\n", "; "))
+	fmt.Fprintf(stderr, "airlock: %s\n", visible(strings.ReplaceAll(err.Error(), "\n", "; ")))
 	return exitFailed
+}
+
+// visible spells what cannot be printed, which a server may have put into its answer for the terminal to obey.
+func visible(text string) string {
+	var b strings.Builder
+	for _, r := range text {
+		if unicode.IsPrint(r) {
+			b.WriteRune(r)
+		} else {
+			b.WriteString(strings.Trim(strconv.QuoteRune(r), "'"))
+		}
+	}
+	return b.String()
 }
 
 type arenaCommand struct {

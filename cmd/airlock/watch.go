@@ -200,7 +200,14 @@ func (w *watcher) show(rows []poolRow) error {
 		if err != nil {
 			return err
 		}
-		text.Write(append(line, '\n'))
+		for _, r := range string(line) {
+			if r >= 0x7f && r <= 0x9f { // control characters that JSON may have as they are, and a terminal obeys
+				fmt.Fprintf(&text, `\u%04x`, r)
+			} else {
+				text.WriteRune(r)
+			}
+		}
+		text.WriteByte('\n')
 	} else if err := pool.FormatTable(&text, tableOf(rows)); err != nil {
 		return err
 	}

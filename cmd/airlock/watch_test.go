@@ -1,15 +1,20 @@
 package main
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"fmt"
+	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -97,6 +102,37 @@ func TestWatchSaysWhatIsWrongWithAServer(t *testing.T) {
 	assert.Regexp(t, `^airlock: http://127[^\n]+ cannot be read: [^\n]+connection refused\n$`, stderr)
 }
 
+// What a server says instead of an answer may be meant for the terminal.
+func TestWatchLeavesTheTerminalAlone(t *testing.T) {
+	const escape = "\x1b]0;mine\a\u009b2J\u202e\xff"
+	for answer, want := range map[string]string{
+		"HTTP/1.1 404 No" + escape + "\r\n\r\n":                  "answers 404 No",
+		"HTTP/1.1 200 OK\r\nNo" + escape + "\r\n\r\n":            "cannot be read: ",
+		"HTTP/1.1 302 Found\r\nLocation: " + escape + "\r\n\r\n": "cannot be read: ",
+		"HTTP" + escape + "\r\n\r\n":                             "cannot be read: ",
+	} {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		require.NoError(t, err)
+		go func() {
+			conn, err := l.Accept()
+			if err == nil {
+				_, _ = http.ReadRequest(bufio.NewReader(conn))
+				_, _ = io.WriteString(conn, answer)
+				conn.Close()
+			}
+		}()
+		code, _, stderr := command(t.Context(), "pools", "--watch", l.Addr().String())
+		require.NoError(t, l.Close())
+		assert.Equal(t, exitFailed, code)
+		assert.Contains(t, stderr, want)
+		line := strings.TrimSuffix(stderr, "\n")
+		assert.True(t, utf8.ValidString(line), "%q", line)
+		for _, r := range line {
+			assert.True(t, unicode.IsPrint(r), "%q in %q", r, line)
+		}
+	}
+}
+
 func TestWatchSaysWhenTheServerGoesAway(t *testing.T) {
 	var s *httptest.Server
 	s = server(t, func() { go s.Close() }, 3, firstAnswer)
@@ -117,13 +153,14 @@ func TestAWatchThatNobodyReadsEnds(t *testing.T) {
 func TestWhatIsWrittenForProgramsIsRead(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		row := poolRow{
-			Prefab: rapid.String().Draw(t, "prefab"), Cap: rapid.Int().Draw(t, "cap"), InUse: rapid.Int().Draw(t, "in use"),
+			Prefab: rapid.StringOf(rapid.OneOf(rapid.Rune(), rapid.RuneFrom(nil, unicode.Cc))).Draw(t, "prefab"), Cap: rapid.Int().Draw(t, "cap"), InUse: rapid.Int().Draw(t, "in use"),
 			Free: rapid.Int().Draw(t, "free"), Peak: rapid.Int().Draw(t, "peak"), Refused: rapid.Int().Draw(t, "refused"),
 			Grow: rapid.SampledFrom([]string{"Fixed", "Double", "Additive(3)"}).Draw(t, "grow"), Warm: rapid.Bool().Draw(t, "warm"),
 		}
 		var out bytes.Buffer
 		w := watcher{json: true, out: &out}
 		require.NoError(t, w.show([]poolRow{row}))
+		require.False(t, bytes.ContainsFunc(bytes.TrimRight(out.Bytes(), "\n"), unicode.IsControl))
 		rows, err := readRows(out.Bytes())
 		require.NoError(t, err)
 		require.Equal(t, []poolRow{row}, rows)
