@@ -164,7 +164,7 @@ func fromEnv(t testing.TB, name string, otherwise uint64) uint64 {
 
 const (
 	simFrames = 2000 // of a seed, as a rule
-	simVerify = 8    // frames from one Verify to the next, in a run of many seeds
+	simVerify = 32   // frames from one Verify to the next, in a run of many seeds
 )
 
 // savedSeeds is where seeds that failed are kept; spoilt engines have another place.

@@ -265,7 +265,8 @@ func (p *simulatedProducer) work() {
 // one asks for one thing; false when the engine has stopped.
 func (p *simulatedProducer) one() bool {
 	usual := []simEnd{ // few panics: each has a stack, which costs as much as ten decisions
-		endsWell, endsWell, endsWell, endsWell, endsWell, endsWell, endsWell, endsSlow, endsFailing, endsFailing, endsPanicking,
+		endsWell, endsWell, endsWell, endsWell, endsWell, endsWell, endsWell, endsWell, endsWell, endsWell, endsWell, endsWell,
+		endsWell, endsWell, endsWell, endsSlow, endsSlow, endsFailing, endsFailing, endsFailing, endsFailing, endsPanicking,
 	}
 	switch k := p.rng.IntN(16); {
 	case k < 5:
