@@ -31,6 +31,7 @@ type writtenGroup struct {
 // program is a world of a few groups and systems.
 func (w *writer) program() string {
 	var systems strings.Builder
+	full := w.IntN(3) == 0 // a small pool in which the oldest make room
 	w.b.WriteString("world {\n")
 	for i := range 2 + w.IntN(4) {
 		g := writtenGroup{name: fmt.Sprintf("g%d", i), slots: w.IntN(4)}
@@ -39,6 +40,9 @@ func (w *writer) program() string {
 		}
 		if i < 2 {
 			g.slots = 2
+		}
+		if i == 1 && full {
+			g.count = 2 + w.IntN(3)
 		}
 		if g.count > 0 {
 			fmt.Fprintf(&w.b, "pool %s[%d] { state = (", g.name, g.count)
@@ -54,6 +58,9 @@ func (w *writer) program() string {
 	w.b.WriteString("}\nsystems {\n")
 	for range 1 + w.IntN(7) {
 		w.system()
+	}
+	if full {
+		w.turnover()
 	}
 	w.b.WriteString("}\n")
 	w.b.WriteString(systems.String())
@@ -91,6 +98,14 @@ func (w *writer) system() {
 		fmt.Fprintf(&w.b, "despawn { on = %s\n", g.name)
 		fmt.Fprintf(&w.b, "  when = %s }\n", w.expr(1+w.IntN(4)))
 	}
+}
+
+// turnover has the first entity spawn into the pool behind it whenever there is room, and ends who is there for long: in turn
+// each slot is the only free one. It counts in the entity's first value, unless that is too large or another system writes it.
+func (w *writer) turnover() {
+	w.b.WriteString("update { on = g0; dt = 1\n  state.v0 = (state.v0) + (1)\n}\n")
+	w.b.WriteString("spawn { on = g0; pool = g1; count = 1; every = 1; phase = 0 }\n")
+	fmt.Fprintf(&w.b, "despawn { on = g1\n  when = (state.v0) < ((@g0.v0) - (%d)) }\n", 2+w.IntN(5))
 }
 
 func (w *writer) letsOf() {

@@ -329,7 +329,7 @@ func aThousandStartsAndStops(t *testing.T) {
 		stopped()
 		cancel()
 	}
-	deadline := time.Now().Add(5 * time.Second)
+	deadline := time.Now().Add(hangs)
 	for runtime.NumGoroutine() > before && time.Now().Before(deadline) {
 		runtime.Gosched()
 	}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
 
 	"github.com/airlock-ecs/airlock/logic"
 	"github.com/airlock-ecs/airlock/registry"
@@ -47,6 +48,71 @@ func TestInboxKeepsTheOrderOfArrivalAndItsBound(t *testing.T) {
 	var kept *registry.Frame
 	w.inFrame(func(f *logic.Frame) { kept = f.Frame })
 	assert.PanicsWithError(t, registry.ErrExpired.Error(), func() { b.Drain(kept) })
+}
+
+// What an inbox takes and gives is what a plain slice does, and a frame that is simulated again gets what it got.
+func TestAnInboxAgreesWithAPlainSlice(t *testing.T) {
+	for _, rc := range []registry.Config{{MaxEntities: 8}, {MaxEntities: 8, TemporalFrames: 8}} {
+		rapid.Check(t, func(rt *rapid.T) {
+			w := newWorldIn(t, rc)
+			capacity := rapid.IntRange(1, 6).Draw(rt, "capacity")
+			b, err := logic.NewInbox[int](w.e, capacity)
+			require.NoError(rt, err)
+			var (
+				inside  []int              // what must be in the inbox
+				sent    int                // the next value
+				plan    []int              // of the next frame: after each drain, so many values are sent
+				plans   = map[uint64]int{} // drains, by frame
+				drained = map[uint64][]int{}
+				last    uint64
+			)
+			send := func(n int) {
+				for range n {
+					err := b.Send(sent)
+					if len(inside) == capacity {
+						assert.ErrorIs(rt, err, logic.ErrQueueFull)
+						return
+					}
+					assert.NoError(rt, err)
+					inside = append(inside, sent)
+					sent++
+				}
+			}
+			_, err = w.e.AddSystem(logic.PrePhysics, "drains", func(f *logic.Frame) {
+				now := f.FrameNumber()
+				var got []int
+				if now <= last {
+					for range plans[now] + 1 { // one more finds nothing
+						got = append(got, b.Drain(f.Frame)...)
+					}
+				} else {
+					last, plans[now] = now, len(plan)
+					for _, n := range plan {
+						got = append(got, b.Drain(f.Frame)...)
+						drained[now] = append(drained[now], inside...)
+						inside = inside[:0]
+						send(n)
+					}
+				}
+				assert.Equal(rt, drained[now], got, "frame %d", now)
+			})
+			require.NoError(rt, err)
+			rt.Repeat(map[string]func(*rapid.T){
+				"send": func(rt *rapid.T) { send(rapid.IntRange(1, 5).Draw(rt, "values")) },
+				"step": func(rt *rapid.T) {
+					plan = rapid.SliceOfN(rapid.IntRange(0, 3), 0, 3).Draw(rt, "plan")
+					w.step()
+				},
+				"back": func(rt *rapid.T) {
+					if now := w.e.FrameNumber(); rc.TemporalFrames > 0 && now > 0 {
+						_ = w.e.Rollback(now - min(now, rapid.Uint64Range(0, 6).Draw(rt, "frames")))
+					}
+				},
+				"": func(rt *rapid.T) { require.Equal(rt, len(inside), b.Len()) },
+			})
+			require.NoError(rt, w.e.Stop())
+		})
+	}
 }
 
 func TestInboxLosesNothingOfManySenders(t *testing.T) {

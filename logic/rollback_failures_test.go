@@ -202,7 +202,10 @@ func TestWhatAnUpdateLeftOverIsGrantedOnce(t *testing.T) {
 // TestDestroyersBesideARollback: while births are undone others destroy the newborn, whose handles are those of
 // systems or of callers from outside.
 func TestDestroyersBesideARollback(t *testing.T) {
-	const many = 20_000
+	many := 20_000
+	if raceEnabled {
+		many = 4000
+	}
 	for name, outside := range map[string]bool{"of systems": false, "from outside": true} {
 		t.Run(name, func(t *testing.T) {
 			var hs []handles.Local

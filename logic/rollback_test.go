@@ -612,6 +612,44 @@ func TestASyncTestHasTheInputsOfTheFirstTime(t *testing.T) {
 	}
 }
 
+// TestSyncTestOfOneImpureFrame finds it at once, whichever frame it is and however far the sync test goes back.
+func TestSyncTestOfOneImpureFrame(t *testing.T) {
+	for n := 1; n <= 6; n++ {
+		for impure := uint64(n + 1); impure < uint64(n+10); impure++ {
+			r, err := registry.New(registry.Config{TemporalFrames: 16, Deterministic: true})
+			require.NoError(t, err)
+			temporal[spot](t, r)
+			walkers, err := registry.RegisterClass[walker](r)
+			require.NoError(t, err)
+			e, err := logic.New(r, logic.Config{SyncTest: n, Workers: 1})
+			require.NoError(t, err)
+			var h handles.Local
+			require.NoError(t, e.Defer(func(w *registry.Window) (err error) {
+				h, err = walkers.Spawn(w, walker{})
+				return err
+			}))
+			runs := 0 // no part of the state
+			_, err = e.AddSystem(logic.Physics, "impure", func(f *logic.Frame) {
+				s, err := registry.Get[spot](f, h)
+				require.NoError(t, err)
+				s.X++
+				if f.FrameNumber() == impure {
+					runs++
+					s.X = float64(100 * runs)
+				}
+			})
+			require.NoError(t, err)
+			for range impure - 1 {
+				require.NoError(t, e.Step())
+			}
+			var desync *logic.DesyncError
+			require.ErrorAs(t, e.Step(), &desync, "%d frames, and frame %d is impure", n, impure)
+			require.Equal(t, impure, desync.Frame)
+			require.NoError(t, e.Stop())
+		}
+	}
+}
+
 // TestSyncTestOfAWholeWorld finds nothing in the theatre.
 func TestSyncTestOfAWholeWorld(t *testing.T) {
 	for _, n := range []int{2, 7} {

@@ -50,6 +50,7 @@ var smallPrograms = []struct {
 		w.actor("producer", func() {
 			p.enqueued(p.op(endsExiting))
 			o := p.op(endsWell)
+			p.asks(o)
 			p.answer(o, p.e.Spawn(background(), p.callback(o)))
 			p.collect()
 		})
@@ -61,6 +62,7 @@ func (w *simulated) calls(id int) {
 	p := w.producer(id)
 	w.actor("caller", func() {
 		o := p.op(endsWell)
+		p.asks(o)
 		p.answer(o, p.e.Spawn(background(), p.callback(o)))
 	})
 }
@@ -76,7 +78,7 @@ func TestEveryScheduleOfFewPreemptions(t *testing.T) {
 				w.verifyEvery = 0
 				for {
 					s := sim.New(x, 10_000)
-					over := fault.Simulate(s)
+					over := fault.Simulate(observed{w})
 					w.Sim, w.rng = s, rand.New(rand.NewPCG(1, 4)) // the same one each time
 					s.Go("logic", func() {
 						w.begin(func(c *logic.Config) { c.QueueSize = program.queue })

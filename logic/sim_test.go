@@ -136,12 +136,12 @@ func (w *simulated) pass(d time.Duration) { time.Sleep(d) }
 func simulate(t *testing.T, seed, frames uint64, edit func(*simulated)) (s *sim.Sim, err error) {
 	synctest.Test(t, func(*testing.T) {
 		s = sim.New(sim.BySeed(seed), int(frames)*2000+10_000)
-		over := fault.Simulate(s)
-		defer over()
 		var w *simulated
 		if w, err = newSimulated(s, seed); err != nil {
 			return
 		}
+		over := fault.Simulate(observed{w})
+		defer over()
 		if edit != nil {
 			edit(w)
 		}
@@ -164,7 +164,7 @@ func fromEnv(t testing.TB, name string, otherwise uint64) uint64 {
 
 const (
 	simFrames = 2000 // of a seed, as a rule
-	simVerify = 8    // frames from one Verify to the next, in a run of many seeds
+	simVerify = 32   // frames from one Verify to the next, in a run of many seeds
 )
 
 // savedSeeds is where seeds that failed are kept; spoilt engines have another place.

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/airlock-ecs/airlock/handles"
+	"github.com/airlock-ecs/airlock/internal/fault"
 	"github.com/airlock-ecs/airlock/internal/sim"
 	"github.com/airlock-ecs/airlock/logic"
 	"github.com/airlock-ecs/airlock/registry"
@@ -28,8 +29,10 @@ type simulated struct {
 	class *registry.Class[thing]
 	alive []handles.Local // of callbacks that were applied
 
-	life *simulatedLife
-	busy int // callbacks that run: never two
+	life   *simulatedLife
+	busy   int          // callbacks that run: never two
+	begun  int          // callbacks ever
+	asking *simulatedOp // what the actor asks for that is about to stand in line
 
 	by          [accounts.Lost + 1]uint64 // outcomes, of all lives that have ended
 	verifyEvery int                       // frames; 0: at the end of a life only
@@ -43,6 +46,8 @@ type simulatedLife struct {
 	over   bool // nobody asks for anything more
 	ranOut bool // Run has returned
 	actors int  // that have not ended, but for Logic and the clock
+	line   int  // callers that ever stood in line
+	served int  // the place of the last one that had the window
 
 	unrun   int            // deferred operations that were told to have been stopped
 	told    map[simOp]int  // and those that were told to have failed
@@ -76,6 +81,10 @@ type simulatedOp struct {
 	book *accounts.Book
 	end  simEnd
 	ran  int
+
+	place int             // in line, from 1; 0: it never stood in one
+	ctx   context.Context // of one that may be cancelled
+	ended int             // callbacks that had begun when ctx ended
 }
 
 func newSimulated(s *sim.Sim, seed uint64) (*simulated, error) {
@@ -144,6 +153,8 @@ func (w *simulated) callback(o *simulatedOp) func(*registry.Window) error {
 			w.Fail(fmt.Errorf("%w runs while another one does", o.simOp))
 		}
 		defer func() { w.busy-- }()
+		w.begun++
+		w.turn(o)
 		o.ran++
 		o.book.Ran(o.n)
 		h, err := w.class.Spawn(win, thing{value{int(o.n)}})
@@ -169,6 +180,37 @@ func (w *simulated) callback(o *simulatedOp) func(*registry.Window) error {
 		}
 		w.alive = append(w.alive, h)
 		return nil
+	}
+}
+
+// observed tells a simulation who stands in line.
+type observed struct{ *simulated }
+
+// At notes the place of a caller that has just joined the line: nobody else has run since it asked.
+func (s observed) At(place fmt.Stringer) {
+	if o := s.asking; place == fault.Joining && o != nil {
+		s.asking = nil
+		s.life.line++
+		o.place = s.life.line
+	}
+	s.Sim.At(place)
+}
+
+// asks says what the calling actor asks for next. Of a batch it is the first.
+func (w *simulated) asks(o *simulatedOp) { w.asking = o }
+
+// turn looks whether it is the turn of an operation that begins.
+func (w *simulated) turn(o *simulatedOp) {
+	if o.place > 0 {
+		if o.place < w.life.served {
+			w.Fail(fmt.Errorf("%w stood in line before one that has had the window", o.simOp))
+		}
+		w.life.served = o.place
+	}
+	// The window was given to it after the callback before it had begun, so that a context that had ended by then
+	// has ended in time.
+	if o.ctx != nil && o.ctx.Err() != nil && w.begun-1 > o.ended {
+		w.Fail(fmt.Errorf("%w runs, and %d callbacks have begun since its context ended", o.simOp, w.begun-1-o.ended))
 	}
 }
 
@@ -206,7 +248,7 @@ func (w *simulated) producer(id int) *simulatedProducer {
 }
 
 func (p *simulatedProducer) op(ends ...simEnd) *simulatedOp {
-	return &simulatedOp{simOp{p.id, p.book.Submit()}, p.book, ends[p.rng.IntN(len(ends))], 0}
+	return &simulatedOp{simOp: simOp{p.id, p.book.Submit()}, book: p.book, end: ends[p.rng.IntN(len(ends))]}
 }
 
 // work asks until the life is over.
@@ -223,11 +265,13 @@ func (p *simulatedProducer) work() {
 // one asks for one thing; false when the engine has stopped.
 func (p *simulatedProducer) one() bool {
 	usual := []simEnd{ // few panics: each has a stack, which costs as much as ten decisions
-		endsWell, endsWell, endsWell, endsWell, endsWell, endsWell, endsWell, endsSlow, endsFailing, endsFailing, endsPanicking,
+		endsWell, endsWell, endsWell, endsWell, endsWell, endsWell, endsWell, endsWell, endsWell, endsWell, endsWell, endsWell,
+		endsWell, endsWell, endsWell, endsSlow, endsSlow, endsFailing, endsFailing, endsFailing, endsFailing, endsPanicking,
 	}
 	switch k := p.rng.IntN(16); {
 	case k < 5:
 		o := p.op(usual...)
+		p.asks(o)
 		return p.answer(o, called(func() error { return p.e.Spawn(background(), p.callback(o)) }))
 	case k < 8:
 		return p.cancelled(p.op(usual...))
@@ -250,7 +294,12 @@ func (p *simulatedProducer) answer(o *simulatedOp, err error) bool {
 // cancelled asks with a context that another actor ends at some moment.
 func (p *simulatedProducer) cancelled(o *simulatedOp) bool {
 	ctx, cancel := context.WithCancel(background())
-	p.actor("canceller", cancel)
+	o.ctx = ctx
+	p.actor("canceller", func() {
+		o.ended = p.begun
+		cancel()
+	})
+	p.asks(o)
 	return p.answer(o, called(func() error { return p.e.Spawn(ctx, p.callback(o)) }))
 }
 
@@ -260,6 +309,7 @@ func (p *simulatedProducer) exiting(o *simulatedOp) bool {
 	var err error = &registry.PanicError{Value: registry.ErrGoexit}
 	p.actor("exiting", func() {
 		defer func() { answered = true }()
+		p.asks(o)
 		err = p.e.Spawn(background(), p.callback(o))
 	})
 	p.Wait(sim.Name("one that exits"), func() bool { return answered })
@@ -274,6 +324,7 @@ func (p *simulatedProducer) batch(ends []simEnd) bool {
 		fns[i] = p.callback(ops[i])
 	}
 	on := true
+	p.asks(ops[0])
 	for i, err := range p.e.SpawnBatch(background(), fns...) {
 		on = p.answer(ops[i], err)
 	}

@@ -1,6 +1,10 @@
 package logic
 
-import "sync"
+import (
+	"sync"
+
+	"github.com/airlock-ecs/airlock/internal/planted"
+)
 
 // Ticket is the outcome to come of an enqueued operation.
 type Ticket struct {
@@ -45,8 +49,10 @@ func (t *Ticket) Err() error {
 
 // finish answers the ticket; once.
 func (t *Ticket) finish(err error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
+	if !(planted.Enabled && planted.Is(planted.TicketUnlocked)) {
+		t.mu.Lock()
+		defer t.mu.Unlock()
+	}
 	t.err, t.finished = err, true
 	if t.done != nil {
 		close(t.done)

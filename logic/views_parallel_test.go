@@ -32,8 +32,22 @@ type crowds struct {
 	ID    []handles.Local
 }
 
-// crowdSlots times 1000 chunks is beyond what Parallel leaves to the caller.
+// bornCrowds is what a crowd is born with.
+type bornCrowds struct {
+	Value []value
+	Self  []self
+	ID    []handles.Local
+}
+
 const crowdSlots = 128
+
+// manyChunks is how many chunks of a crowd are beyond what Parallel leaves to the caller: under the race detector just so.
+func manyChunks() int {
+	if raceEnabled {
+		return 520
+	}
+	return 1000
+}
 
 // newCrowd has n entities, each of which holds its own handle, in a world with some workers.
 func newCrowd(t testing.TB, workers, n int, edits ...func(*registry.Config)) (*world, *registry.Class[crowd], *views.Query[crowds], []handles.Local) {
@@ -48,14 +62,11 @@ func newCrowd(t testing.TB, workers, n int, edits ...func(*registry.Config)) (*w
 	require.NoError(t, err)
 	var hs []handles.Local
 	w.update(func(win *registry.Window) error {
-		hs, err = views.SpawnColumns(win, class, n, func(m *crowds) {
+		hs, err = views.SpawnColumns(win, class, n, func(m *bornCrowds) {
 			for i, h := range m.ID {
-				m.Value[i].N = int(h.Index())
+				m.Value[i].N, m.Self[i] = int(h.Index()), self{h}
 			}
 		})
-		for _, h := range hs {
-			require.NoError(t, registry.Set(win, h, self{h}))
-		}
 		return err
 	})
 	return w, class, q, hs
@@ -72,7 +83,7 @@ func (w *world) once(fn func(*logic.Frame)) error {
 }
 
 func TestParallelEqualsRuns(t *testing.T) {
-	for _, chunks := range []int{0, 1, 3, 1000} {
+	for _, chunks := range []int{0, 1, 3, manyChunks()} {
 		for _, workers := range []int{1, 2, 16} {
 			t.Run(fmt.Sprintf("views-6/chunks=%d/workers=%d", chunks, workers), func(t *testing.T) {
 				w, _, q, hs := newCrowd(t, workers, chunks*crowdSlots)
@@ -100,7 +111,9 @@ func TestParallelEqualsRuns(t *testing.T) {
 					require.True(t, reflect.DeepEqual(want, got)) // too much to print
 					for m := range q.Runs(f) {
 						for i, h := range m.ID {
-							require.Equal(t, 1<<32+int(h.Index()), m.Value[i].N, "each once")
+							if want := 1<<32 + int(h.Index()); m.Value[i].N != want {
+								require.Equal(t, want, m.Value[i].N, "each once")
+							}
 						}
 					}
 				}))
@@ -114,7 +127,7 @@ func TestParallelEqualsRuns(t *testing.T) {
 // goroutines are at work.
 func TestParallelUsesTheWorkers(t *testing.T) {
 	const workers = 4
-	w, _, q, _ := newCrowd(t, workers, 1000*crowdSlots)
+	w, _, q, _ := newCrowd(t, workers, manyChunks()*crowdSlots)
 	require.NoError(t, w.once(func(f *logic.Frame) {
 		var met sync.WaitGroup
 		met.Add(workers)
@@ -134,7 +147,7 @@ func TestAPanicInAParallelLoopIsReportedOnce(t *testing.T) {
 	for _, workers := range []int{1, 2, 16} {
 		for name, end := range map[string]func(){"panic": func() { panic(errTest) }, "exit": runtime.Goexit} {
 			t.Run(fmt.Sprintf("views-6/%s/workers=%d", name, workers), func(t *testing.T) {
-				w, _, q, hs := newCrowd(t, workers, 1000*crowdSlots)
+				w, _, q, hs := newCrowd(t, workers, manyChunks()*crowdSlots)
 				last := hs[len(hs)-1]
 				var seen atomic.Int32
 				after := false
@@ -197,6 +210,10 @@ func TestFramesAreAlikeForAnyNumberOfWorkers(t *testing.T) {
 		values []value
 		calls  []int
 	}
+	frames := 5
+	if raceEnabled {
+		frames = 3
+	}
 	play := func(workers int) (s state) {
 		w, class, q, _ := newCrowd(t, workers, 600*crowdSlots, func(c *registry.Config) { c.Deterministic = true })
 		_, err := w.e.AddSystem(logic.Physics, "churn", func(f *logic.Frame) {
@@ -220,7 +237,7 @@ func TestFramesAreAlikeForAnyNumberOfWorkers(t *testing.T) {
 			})
 		})
 		require.NoError(t, err)
-		for range 5 {
+		for range frames {
 			w.step()
 		}
 		w.update(func(win *registry.Window) error {

@@ -97,8 +97,10 @@ type crowd struct {
 }
 
 func (c *crowd) add(w *waiter) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
+	if !(planted.Enabled && planted.Is(planted.CrowdUnlocked)) {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+	}
 	if len(c.nodes) >= c.limit {
 		live := c.nodes[:0]
 		for _, p := range c.nodes {

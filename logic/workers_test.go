@@ -172,7 +172,7 @@ func (c *chronicle) frames(n int) []string {
 func TestTheNumberOfWorkersDoesNotShow(t *testing.T) {
 	frames := 200
 	if raceEnabled {
-		frames = 40
+		frames = 12
 	}
 	want := newChronicle(t, 1).frames(frames)
 	for _, n := range []int{2, 3, 16} {
@@ -339,6 +339,10 @@ func TestOneWordManyHands(t *testing.T) {
 
 // TestSixteenWorkersAndStrangers does everything at once and looks at the books after each frame.
 func TestSixteenWorkersAndStrangers(t *testing.T) {
+	frames := 60
+	if raceEnabled {
+		frames = 15
+	}
 	for _, late := range []bool{false, true} {
 		w := newWorldIn(t, registry.Config{MaxEntities: 3000, Deterministic: late}, workers(16))
 		known := []handles.Local{w.spawn(0)} // changes between frames only
@@ -369,7 +373,7 @@ func TestSixteenWorkersAndStrangers(t *testing.T) {
 				}
 			})
 		})
-		for range 60 {
+		for range frames {
 			var strangers sync.WaitGroup
 			for range 2 {
 				strangers.Go(func() {

@@ -49,6 +49,8 @@ type life struct {
 type model struct {
 	alive   map[handles.Local]life
 	dead    map[handles.Local]bool
+	obits   map[handles.Local]registry.Obituary // of the dead, but for those that a failed callback had
+	cause   string                              // of the deaths to come
 	deadNet map[handles.Net]bool
 	dying   int // reclaimed by the next process
 	dyingN  int // of these, with a net handle
@@ -59,12 +61,14 @@ type model struct {
 }
 
 func newModel() *model {
-	return &model{alive: map[handles.Local]life{}, dead: map[handles.Local]bool{}, deadNet: map[handles.Net]bool{}}
+	return &model{
+		alive: map[handles.Local]life{}, dead: map[handles.Local]bool{}, obits: map[handles.Local]registry.Obituary{}, deadNet: map[handles.Net]bool{},
+	}
 }
 
 func (m *model) clone() *model {
 	c := *m
-	c.alive, c.dead, c.deadNet = maps.Clone(m.alive), maps.Clone(m.dead), maps.Clone(m.deadNet)
+	c.alive, c.dead, c.obits, c.deadNet = maps.Clone(m.alive), maps.Clone(m.dead), maps.Clone(m.obits), maps.Clone(m.deadNet)
 	return &c
 }
 
@@ -78,6 +82,7 @@ func (m *model) kill(h handles.Local) {
 	l := m.alive[h]
 	delete(m.alive, h)
 	m.dead[h] = true
+	m.obits[h] = registry.Obituary{Cause: m.cause}
 	m.dying++
 	if l.net != 0 {
 		m.dyingN++
@@ -158,7 +163,7 @@ func (k *machine) inWindow(t *rapid.T, w *registry.Window) {
 			require.Error(t, err)
 		}
 	}
-	switch rapid.SampledFrom([]string{"spawn", "spawn", "scout", "batch", "reserved", "destroy", "destroy", "outside", "add", "remove", "set", "frozen", "active", "parent", "net", "untitle"}).Draw(t, "op") {
+	switch rapid.SampledFrom([]string{"spawn", "spawn", "scout", "batch", "reserved", "destroy", "destroy", "outside", "add", "remove", "set", "frozen", "active", "parent", "net", "untitle", "named"}).Draw(t, "op") {
 	case "spawn":
 		p := rapid.Int64().Draw(t, "points")
 		n, err := k.soldiers.Spawn(w, soldier{Health: health{p}})
@@ -284,6 +289,9 @@ func (k *machine) inWindow(t *rapid.T, w *registry.Window) {
 			l.parent = p
 			m.alive[h] = l
 		}
+	case "named":
+		m.cause = rapid.SampledFrom([]string{"the arrow", "the flood", ""}).Draw(t, "cause")
+		w.Named(m.cause)
 	case "net":
 		n, err := w.AssignNet(h)
 		if !alive {
@@ -318,6 +326,7 @@ func (k *machine) update(t *rapid.T) {
 		return nil
 	}
 	err := k.r.Update(run)
+	k.m.cause = ""
 	if !fail {
 		require.NoError(t, err)
 		return
@@ -398,6 +407,16 @@ func (k *machine) compare(t *rapid.T, w *registry.Window, h handles.Local) {
 		_, err = k.r.Resolve(h)
 		require.ErrorIs(t, err, want)
 		require.False(t, k.r.Alive(h))
+		if want, ok := k.m.obits[h]; ok { // there are fewer deaths than are remembered
+			got, ok := k.r.Obituary(h)
+			require.True(t, ok, "%v has no obituary", h)
+			require.Equal(t, want, got)
+			return
+		}
+	}
+	_, ok = k.r.Obituary(h)
+	require.False(t, ok, "%v is not dead, or never was alive", h)
+	if l, ok := k.m.alive[h]; !ok || l.reserved {
 		return
 	}
 	require.True(t, k.r.Alive(h))

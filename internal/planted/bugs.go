@@ -48,6 +48,8 @@ const (
 	WishesNotRewound
 	MoveActivates
 	NetNameKeptByUndo
+	ObituaryShownEarly
+	FrameReadPlainly
 
 	LostWakeUp
 	BatonPassedTwice
@@ -63,8 +65,10 @@ const (
 	LaneStarved
 	LaneOvertaken
 	InputMissed
-	SyncTestWrongFrame
+	SyncTestSkipsLast
 	InboxOneTooMany
+	TicketUnlocked
+	CrowdUnlocked
 
 	RunOneTooLong
 	MatchesNotRenewed
@@ -138,10 +142,12 @@ var descriptions = [Bugs]Description{
 	WishesNotRewound:   {"wishes-not-rewound", "registry", "going back forgets what was put off"},
 	MoveActivates:      {"move-activates", "registry", "who gets a component becomes active"},
 	NetNameKeptByUndo:  {"net-name-kept-by-undo", "registry", "a net name that undo takes away is never free again"},
+	ObituaryShownEarly: {"obituary-shown-early", "registry", "an obituary may be read before it is written"},
+	FrameReadPlainly:   {"frame-read-plainly", "registry", "the number of the frame is read without an atomic load"},
 
 	LostWakeUp:             {"lost-wake-up", "logic", "now and then a caller that sleeps is not woken"},
 	BatonPassedTwice:       {"baton-passed-twice", "logic", "two callers have the window at once"},
-	CancelledCallerRuns:    {"cancelled-caller-runs", "logic", "a caller whose context has ended runs"},
+	CancelledCallerRuns:    {"cancelled-caller-runs", "logic", "a caller runs whose context ended before it was given the window"},
 	LineReversed:           {"line-reversed", "logic", "callers that wait are served newest first"},
 	DoubleReply:            {"double-reply", "logic", "a ticket is answered twice"},
 	WrongReply:             {"wrong-reply", "logic", "callbacks of a batch get each other's answers"},
@@ -153,8 +159,10 @@ var descriptions = [Bugs]Description{
 	LaneStarved:            {"lane-starved", "logic", "the last of several lanes is never served"},
 	LaneOvertaken:          {"lane-overtaken", "logic", "operations of a lane overtake each other"},
 	InputMissed:            {"input-missed", "logic", "frames that are simulated again miss older inputs"},
-	SyncTestWrongFrame:     {"synctest-wrong-frame", "logic", "a SyncTest compares the frame before"},
+	SyncTestSkipsLast:      {"synctest-skips-last", "logic", "a SyncTest leaves the last frame out"},
 	InboxOneTooMany:        {"inbox-one-too-many", "logic", "an inbox takes one more than its capacity"},
+	TicketUnlocked:         {"ticket-unlocked", "logic", "a ticket is answered without its lock"},
+	CrowdUnlocked:          {"crowd-unlocked", "logic", "a new place in line is noted without the lock"},
 
 	RunOneTooLong:     {"run-one-too-long", "views", "a run that ends with a word shows one slot more"},
 	MatchesNotRenewed: {"matches-not-renewed", "views", "queries do not see archetypes that came later"},
@@ -186,6 +194,15 @@ func Describe(b Bug) Description {
 		return descriptions[b]
 	}
 	return Description{Name: b.String()}
+}
+
+// Races says whether b is a missing happens-before edge: without the race detector tests see one by luck only.
+func Races(b Bug) bool {
+	switch b {
+	case ObituaryShownEarly, FrameReadPlainly, TicketUnlocked, CrowdUnlocked:
+		return true
+	}
+	return false
 }
 
 // Find finds a bug by its name.

@@ -47,7 +47,8 @@ type Sim struct {
 
 	alive   []*actor // in the order of their birth
 	current *actor
-	ids     []int // of those that can run, used again
+	able    []*actor // those that can run, used again
+	ids     []int    // theirs, likewise
 	born    int
 	steps   int
 	hash    uint64
@@ -263,7 +264,7 @@ func (s *Sim) resumed() {
 
 // pick decides who goes on.
 func (s *Sim) pick() *actor {
-	s.ids = s.ids[:0]
+	s.able, s.ids = s.able[:0], s.ids[:0]
 	current := -1
 	for _, a := range s.alive {
 		if !a.can() {
@@ -272,7 +273,7 @@ func (s *Sim) pick() *actor {
 		if a == s.current {
 			current = len(s.ids)
 		}
-		s.ids = append(s.ids, a.id)
+		s.able, s.ids = append(s.able, a), append(s.ids, a.id)
 	}
 	switch {
 	case len(s.ids) == 0:
@@ -280,16 +281,11 @@ func (s *Sim) pick() *actor {
 	case s.steps >= s.limit:
 		s.fail(fmt.Errorf("%w: %d", ErrSteps, s.limit))
 	}
-	id := s.ids[s.strategy.Next(s.ids, current)]
+	a := s.able[s.strategy.Next(s.ids, current)]
 	s.steps++
-	s.note(uint64(id))
-	for _, a := range s.alive {
-		if a.id == id {
-			s.trace[s.steps%traced] = event{a, a.at}
-			return a
-		}
-	}
-	panic("sim: unreachable")
+	s.note(uint64(a.id))
+	s.trace[s.steps%traced] = event{a, a.at}
+	return a
 }
 
 // note adds a decision to the fingerprint (FNV-1a, by words).

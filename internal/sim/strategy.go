@@ -48,7 +48,7 @@ type Priorities struct {
 	changes []int // of this stretch
 	step    int
 	lowest  int
-	rank    map[int]int
+	rank    []int // by actor; 0: not drawn yet
 }
 
 // NewPriorities makes one from a seed, with so many changes in horizon steps; at least one.
@@ -56,9 +56,7 @@ type Priorities struct {
 // Concurrency: one run at a time. Allocates: the strategy.
 func NewPriorities(seed uint64, changes, horizon int) *Priorities {
 	horizon = max(horizon, 1)
-	p := &Priorities{
-		rng: rand.New(rand.NewPCG(seed, 2)), horizon: horizon, changes: make([]int, max(changes, 1)), rank: map[int]int{},
-	}
+	p := &Priorities{rng: rand.New(rand.NewPCG(seed, 2)), horizon: horizon, changes: make([]int, max(changes, 1))}
 	p.draw()
 	return p
 }
@@ -83,8 +81,11 @@ func (p *Priorities) Next(ids []int, current int) int {
 	}
 	best, highest := 0, 0
 	for i, id := range ids {
-		rank, known := p.rank[id]
-		if !known {
+		if id >= len(p.rank) {
+			p.rank = append(p.rank, make([]int, id+1-len(p.rank))...)
+		}
+		rank := p.rank[id]
+		if rank == 0 {
 			rank = 1 + p.rng.IntN(1<<30)
 			p.rank[id] = rank
 		}

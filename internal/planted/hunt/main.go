@@ -115,14 +115,19 @@ func build(dir string, bugs []planted.Bug) error {
 	plain := []string{"test", "-c", "-tags", "planted", "-o", dir + string(filepath.Separator)}
 	none := len(plain)
 	for _, c := range needed(bugs) {
-		if _, err := os.Stat(filepath.Join(dir, c.binary()+".test")); err == nil || slices.Contains(plain, "./"+c.pkg) && !c.race {
+		file := filepath.Join(dir, c.binary()+".test")
+		if _, err := os.Stat(file); err == nil || slices.Contains(plain, "./"+c.pkg) && c.binary() == c.pkg {
 			continue
 		}
-		if !c.race {
+		if c.binary() == c.pkg {
 			plain = append(plain, "./"+c.pkg)
 			continue
 		}
-		if err := goTool("test", "-c", "-race", "-tags", "planted", "-o", filepath.Join(dir, c.binary()+".test"), "./"+c.pkg); err != nil {
+		args := []string{"test", "-c", "-tags", strings.Trim("planted,"+c.tags, ","), "-o", file}
+		if c.race {
+			args = append(args, "-race")
+		}
+		if err := goTool(append(args, "./"+c.pkg)...); err != nil {
 			return err
 		}
 	}
@@ -141,7 +146,7 @@ func goTool(args ...string) error {
 // needed are the checks of some bugs, each once.
 func needed(bugs []planted.Bug) (list []check) {
 	for _, b := range bugs {
-		for _, c := range checksFor(planted.Describe(b).Package) {
+		for _, c := range checksFor(b) {
 			if !slices.Contains(list, c) {
 				list = append(list, c)
 			}
@@ -232,14 +237,14 @@ func (h *hunter) hunt(b planted.Bug) (r result) {
 	began := time.Now()
 	r.bug = b
 	defer func() { r.took = time.Since(began) }()
-	for _, c := range checksFor(planted.Describe(b).Package) {
+	for _, c := range checksFor(b) {
 		v := h.try(c, b)
 		switch {
 		case v.hung:
 			h.say("%v: %s %s had to be ended\n", b, c.pkg, c.kind)
 		case v.failed:
 			for _, test := range v.tests {
-				again := check{pkg: c.pkg, tests: "^" + test + "$", kind: "again", race: c.race}
+				again := check{pkg: c.pkg, tests: "^" + test + "$", kind: "again", race: c.race, tags: c.tags}
 				if w := h.try(again, planted.None); w.failed || w.hung {
 					h.say("%v: %s.%s fails without it, too\n", b, c.pkg, test)
 					continue
@@ -286,7 +291,8 @@ func (h *hunter) try(c check, b planted.Bug) (v verdict) {
 	cmd := exec.CommandContext(ctx, binary, args...)
 	cmd.Dir = c.pkg // where its testdata is
 	cmd.WaitDelay = time.Second
-	cmd.Env = append(os.Environ(), planted.Variable+"=", "RAPID_NOFAILFILE=1", "RAPID_CHECKS=60", "RAPID_SHRINKTIME=1s")
+	cmd.Env = append(os.Environ(), planted.Variable+"=", "RAPID_NOFAILFILE=1", "RAPID_CHECKS=60", "RAPID_SHRINKTIME=1s",
+		"AIRLOCK_SIM_FIRST=1", "AIRLOCK_SIM_SEEDS=16", "AIRLOCK_SIM_SAVED="+filepath.Join(h.dir, "seeds.txt")) // the same seeds each time
 	if b != planted.None {
 		cmd.Env = append(cmd.Env, planted.Variable+"="+b.String())
 	}
@@ -380,8 +386,9 @@ const heading = "## Planted bugs\n\n"
 
 const preface = `Bugs that are put into the engine on purpose, one at a time: see package internal/planted. ` + "`make planted`" + ` runs the
 tests with each of them and writes this section. A check that is called own is a test of the bug's package; all others are
-general: models, seeds of fuzz targets, goroutines that compete, loads and histories of package stress, and
-comparisons of two ways to the same end. The seconds are those from the first check to the one that found the bug.
+general: models, seeds of fuzz targets, goroutines that compete, simulated schedules, loads and histories of package stress, and
+comparisons of two ways to the same end. A check called race runs with the race detector, for bugs that are a missing
+happens-before edge. The seconds are those from the first check to the one that found the bug.
 
 `
 
