@@ -1,6 +1,7 @@
 package logic
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 
@@ -84,8 +85,11 @@ func (s *stepper) caughtUp() bool {
 	return true
 }
 
-// DesyncError says where a frame that was simulated again differs from the first time: some system does not
-// depend on the state and the inputs of its frame alone.
+// ErrDesync reports a frame that came out otherwise when Config.SyncTest had it simulated again.
+var ErrDesync = errors.New("logic: a frame came out otherwise when it was simulated again")
+
+// DesyncError is an ErrDesync that says where: some system does not depend on the state and the inputs of its
+// frame alone.
 type DesyncError struct {
 	Frame      uint64
 	Difference snapshot.Difference
@@ -95,6 +99,9 @@ type DesyncError struct {
 func (e *DesyncError) Error() string {
 	return fmt.Sprintf("logic: frame %d came out otherwise when it was simulated again: %v", e.Frame, e.Difference)
 }
+
+// Unwrap is ErrDesync.
+func (e *DesyncError) Unwrap() error { return ErrDesync }
 
 // syncTest is the simulation of the last frames once more after every frame, see Config.SyncTest.
 type syncTest struct {

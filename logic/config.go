@@ -28,7 +28,8 @@ type Config struct {
 	// OnError is told of every failure that has no caller to go to: errors of deferred
 	// operations, panics of systems, observers and subscribers to moves. It is called on Logic,
 	// or on the goroutine that Logic has lent the window to. With an OnError the engine goes on
-	// after a system's panic; without one Run ends with it.
+	// after a system's panic; without one Run ends with it. Step returns the panics of its frame's systems in either case,
+	// so that with an OnError they are told here and returned, too.
 	OnError func(error)
 }
 

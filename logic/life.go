@@ -55,10 +55,11 @@ func (e *Engine) Run(ctx context.Context) error {
 }
 
 // Step runs one frame: for tests, and for engines embedded in someone's own loop. It returns
-// the panics of the frame's systems as *registry.PanicError.
+// the panics of the frame's systems as *registry.PanicError, which Config.OnError, if there is one, has been told
+// of by then: who reports both reports them twice. What else OnError hears of is not returned.
 //
-// Errors: ErrStopped after Stop; registry.ErrRunning during Run or another Step;
-// ErrWouldDeadlock inside a callback.
+// Errors: ErrStopped after Stop; registry.ErrRunning during Run or another Step; ErrDesync when Config.SyncTest finds a
+// frame that differs; ErrWouldDeadlock inside a callback.
 // Concurrency: any goroutine. Allocates: not in a steady frame.
 func (e *Engine) Step() error {
 	if err := e.begin(modeStepping); err != nil {

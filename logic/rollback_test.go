@@ -565,6 +565,7 @@ func TestSnapshot3TheForgottenField(t *testing.T) {
 	err = e.Step()
 	var desync *logic.DesyncError
 	require.ErrorAs(t, err, &desync)
+	require.ErrorIs(t, err, logic.ErrDesync)
 	require.EqualValues(t, 10, desync.Frame)
 	require.Contains(t, err.Error(), "spot")
 	require.Equal(t, h, desync.Difference.Entity)

@@ -45,6 +45,7 @@ type classEntry struct {
 	cosmetic bool
 	sig      archetype.Signature
 	comps    []archetype.ComponentID    // in the order of the fields
+	brought  []archetype.ComponentID    // those of them that were not registered before
 	forget   func(*archetype.Archetype) // the archetype is gone again
 }
 
@@ -85,12 +86,13 @@ func RegisterClass[E any](r *Registry, opts ...ClassOption) (*Class[E], error) {
 			return nil, fmt.Errorf("class %v: name %q: %w", typ, o.name, ErrAlreadyRegistered)
 		}
 	}
+	known := r.schema.Len()
 	comps, err := r.schema.RegisterAll(types)
 	if err != nil {
 		return nil, fmt.Errorf("registry: class %v: %w", typ, err)
 	}
 	c := &Class[E]{r: r, index: len(r.classes), name: o.name, slots: o.slots, cosmetic: o.cosmetic}
-	r.addClass(c, typ, comps)
+	r.addClass(c, typ, comps, known)
 	var parts []part
 	for i, comp := range comps {
 		for _, f := range comp.Fields {
@@ -109,14 +111,17 @@ func RegisterClass[E any](r *Registry, opts ...ClassOption) (*Class[E], error) {
 	return c, nil
 }
 
-// addClass lists a class with some components. Holder of mu.
+// addClass lists a class with some components, of which those with ids from known on came with it. Holder of mu.
 func (r *Registry) addClass(c interface {
 	compose(comps []*archetype.Component) classEntry
-}, typ reflect.Type, comps []*archetype.Component) {
+}, typ reflect.Type, comps []*archetype.Component, known int) {
 	entry := c.compose(comps)
 	entry.typ = typ
 	for _, comp := range comps {
 		entry.comps = append(entry.comps, comp.ID)
+		if int(comp.ID) >= known {
+			entry.brought = append(entry.brought, comp.ID)
+		}
 	}
 	r.classes = append(r.classes, entry)
 }

@@ -80,22 +80,12 @@ func Named(name string) Option { return named(name) }
 // RegisterComponent makes C a component of the registry: a struct or any other type but an
 // interface. A type of size zero is a tag. A registry takes 256 components.
 //
-// Errors: ErrAlreadyRegistered, also when a class brought it in as Cold;
+// Errors: ErrAlreadyRegistered, also when a class brought it in as Cold, which the error names;
 // ErrPointerInTemporal; an interface, a name in use, a 257th component: an error that
 // names the type. Whatever the error, nothing has changed.
 // Concurrency: any goroutine, any time. Allocates: yes.
 func RegisterComponent[C any](r *Registry, opts ...ComponentOption) (archetype.ComponentID, error) {
-	var o archetype.Options
-	for _, opt := range opts {
-		opt.component(&o)
-	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	c, err := r.schema.Register(reflect.TypeFor[C](), o)
-	if err != nil {
-		return 0, err
-	}
-	return c.ID, nil
+	return RegisterComponentType(r, reflect.TypeFor[C](), opts...)
 }
 
 // Schema is the registry's table of components.

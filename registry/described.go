@@ -1,6 +1,7 @@
 package registry
 
 import (
+	"errors"
 	"fmt"
 	"reflect"
 	"slices"
@@ -26,10 +27,29 @@ func RegisterComponentType(r *Registry, typ reflect.Type, opts ...ComponentOptio
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	c, err := r.schema.Register(typ, o)
-	if err != nil {
-		return 0, err
+	if err == nil {
+		return c.ID, nil
 	}
-	return c.ID, nil
+	if class, ok := r.broughtIn(typ); ok && errors.Is(err, ErrAlreadyRegistered) {
+		return 0, fmt.Errorf("%w: class %s brought it in, and what a class brings in is Cold: register the component before the class", err, class)
+	}
+	return 0, err
+}
+
+// broughtIn names the class whose registration made typ a component. Holder of mu.
+func (r *Registry) broughtIn(typ reflect.Type) (class string, ok bool) {
+	if typ == nil {
+		return "", false
+	}
+	comp, ok := r.schema.ByType(typ)
+	if !ok {
+		return "", false
+	}
+	i := slices.IndexFunc(r.classes, func(c classEntry) bool { return slices.Contains(c.brought, comp.ID) })
+	if i < 0 {
+		return "", false
+	}
+	return r.classes[i].name, true
 }
 
 // RegisterDescribed is RegisterClass for a class of a name and of components that are registered. There may be several
@@ -68,6 +88,6 @@ func RegisterDescribed(r *Registry, name string, components []archetype.Componen
 		comps[i] = comp
 	}
 	c := &Class[Described]{r: r, index: len(r.classes), name: o.name, slots: o.slots, cosmetic: o.cosmetic}
-	r.addClass(c, reflect.TypeFor[Described](), comps)
+	r.addClass(c, reflect.TypeFor[Described](), comps, r.schema.Len())
 	return c, nil
 }

@@ -16,7 +16,7 @@ type kin struct{ parent, first, last, next, prev uint32 }
 var ErrCycle = errors.New("registry: an entity cannot be its own ancestor")
 
 // SetParent makes child die with parent; a second call replaces the first, and a zero
-// parent sets the child free. A failed callback takes it back.
+// parent sets the child free, as ClearParent does. A failed callback takes it back.
 //
 // Errors: ErrStale, ErrInvalidHandle or ErrNotSpawned when either is not alive; ErrIdle when one is an idle slot of a
 // pool; ErrCycle;
@@ -56,6 +56,14 @@ func SetParent(w *Window, child, parent handles.Local) error {
 	}
 	return nil
 }
+
+// ClearParent sets child free: it no longer dies with another entity. Without a parent it is free already. A failed callback
+// takes it back.
+//
+// Errors: ErrStale, ErrInvalidHandle or ErrNotSpawned when it is not alive; ErrIdle when it is an idle slot of a pool; ErrExpired.
+// After an error nothing has changed.
+// Concurrency: window holder. Allocates: no, but for the undo log's growth.
+func ClearParent(w *Window, child handles.Local) error { return SetParent(w, child, 0) }
 
 // Parent is the entity that h dies with, zero if there is none.
 //

@@ -55,6 +55,12 @@ func TestALoopAllocatesNothing(t *testing.T) {
 					total += len(m.Pos)
 				}
 			})
+			follower := q.Follow()
+			none("follower", func() {
+				for m := range follower.Runs(a) {
+					total += len(m.Pos)
+				}
+			})
 			none("spans", func() {
 				for m, mask := range q.Spans(a) {
 					pos, vel := m.Pos, m.Vel

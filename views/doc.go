@@ -43,7 +43,8 @@
 // seen by the next loop. A loop allocates nothing, and however it is left (break, return,
 // panic, runtime.Goexit) it gives back what it held. The others differ in what they yield:
 //
-//   - RunsSince leaves out chunks in which nothing has changed after a frame.
+//   - RunsSince leaves out chunks in which nothing has changed after a frame; a Follower those in which nothing has since its
+//     last loop.
 //   - Spans yields whole chunks with a Mask of the live slots, for kernels that may compute dead
 //     lanes (package wide has some) and for loops over what is sparse.
 //   - Parallel calls a function for every run, on the engine's workers, with the same outcome for any

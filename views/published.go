@@ -13,11 +13,12 @@ import (
 // look at each chunk as it was, and show nothing that the owner writes. The code that shows runs and
 // spans is that of the frame being written.
 
-// eachPublished calls fn with every chunk that matches and has changed after a frame (0: all).
-func (q *Query[T]) eachPublished(s *registry.Snapshot, frame uint64, look *archetype.Chunk, t *T, fn func(m *match, c *archetype.Chunk) bool) {
+// eachPublished calls fn with every chunk that matches and has changed after a frame, or above a stamp (0 and 0: all), and
+// says whether fn wanted all.
+func (q *Query[T]) eachPublished(s *registry.Snapshot, frame, stamp uint64, look *archetype.Chunk, t *T, fn func(m *match, c *archetype.Chunk) bool) bool {
 	list := q.matchingPublished(s)
 	if frame != 0 {
-		frame = registry.Since(s, frame)
+		stamp = registry.Since(s, frame)
 	}
 	for i := range list {
 		m := &list[i]
@@ -30,20 +31,21 @@ func (q *Query[T]) eachPublished(s *registry.Snapshot, frame uint64, look *arche
 		}
 		for _, ref := range refs {
 			ref.Show(look, s.Storage())
-			if frame != 0 && !m.changedAfter(look, frame) || len(m.changed) != 0 && !m.shows(s, look) {
+			if stamp != 0 && !m.changedAfter(look, stamp) || len(m.changed) != 0 && !m.shows(s, look) {
 				continue
 			}
 			if !fn(m, look) {
-				return
+				return false
 			}
 		}
 	}
+	return true
 }
 
-func (q *Query[T]) runPublished(s *registry.Snapshot, frame uint64, yield func(*T) bool) {
+func (q *Query[T]) runPublished(s *registry.Snapshot, frame, stamp uint64, yield func(*T) bool) bool {
 	t, place := q.spares.take()
 	defer place.giveBack(t)
-	q.eachPublished(s, frame, place.lookAt(), t, func(m *match, c *archetype.Chunk) bool {
+	return q.eachPublished(s, frame, stamp, place.lookAt(), t, func(m *match, c *archetype.Chunk) bool {
 		return eachRun(m, c, t, true, yield)
 	})
 }
@@ -55,7 +57,7 @@ func (q *Query[T]) spansPublished(s *registry.Snapshot, yield func(*T, Mask) boo
 		place = new(spare[T])
 	}
 	k := 0
-	q.eachPublished(s, 0, place.lookAt(), t, func(m *match, c *archetype.Chunk) bool {
+	q.eachPublished(s, 0, 0, place.lookAt(), t, func(m *match, c *archetype.Chunk) bool {
 		if k == len(place.spans) {
 			place.spans = append(place.spans, span{})
 		}
@@ -72,7 +74,7 @@ func (q *Query[T]) spansPublished(s *registry.Snapshot, yield func(*T, Mask) boo
 func (q *Query[T]) countPublished(s *registry.Snapshot) (n int) {
 	t, place := q.spares.take()
 	defer place.giveBack(t)
-	q.eachPublished(s, 0, place.lookAt(), nil, func(_ *match, c *archetype.Chunk) bool {
+	q.eachPublished(s, 0, 0, place.lookAt(), nil, func(_ *match, c *archetype.Chunk) bool {
 		n += countLive(c.Active(), c.Allocated())
 		return true
 	})

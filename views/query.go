@@ -85,7 +85,7 @@ func NewQuery[T any](r *registry.Registry, filters ...Filter) (*Query[T], error)
 func (q *Query[T]) Runs(a registry.Access) iter.Seq[*T] {
 	// Small enough to be inlined into the caller's range statement: the closure then stays on
 	// the stack, and the loop's body is called directly.
-	return func(yield func(*T) bool) { q.run(a, 0, yield) }
+	return func(yield func(*T) bool) { q.run(a, 0, 0, yield) }
 }
 
 // RunsSince is Runs over the chunks in which entities came, went, moved or were switched, or a
@@ -98,23 +98,25 @@ func (q *Query[T]) Runs(a registry.Access) iter.Seq[*T] {
 //
 // Concurrency: as Runs. Allocates: as Runs.
 func (q *Query[T]) RunsSince(a registry.Access, frame uint64) iter.Seq[*T] {
-	return func(yield func(*T) bool) { q.run(a, frame, yield) }
+	return func(yield func(*T) bool) { q.run(a, frame, 0, yield) }
 }
 
-// run is the loop behind Runs and RunsSince. Everything it took is given back by one deferred
-// call, however the body ends.
-func (q *Query[T]) run(a registry.Access, frame uint64, yield func(*T) bool) {
+// run is the loop behind Runs, RunsSince, and Follower.Runs, which goes by a stamp instead of a frame. It gives the stamp
+// that what changes from here on is above, and whether the body wanted all. Everything it took is given back by one
+// deferred call, however the body ends.
+func (q *Query[T]) run(a registry.Access, frame, stamp uint64, yield func(*T) bool) (seen uint64, whole bool) {
 	store := registry.Iterate(a)
 	if store == nil {
-		q.runPublished(registry.Frames(a), frame, yield)
-		return
+		s := registry.Frames(a)
+		return s.Storage(), q.runPublished(s, frame, stamp, yield)
 	}
 	t, place := q.spares.take()
 	defer finish(a, t, place)
 	list := q.matching(a, store)
 	if frame != 0 {
-		frame = registry.Since(a, frame)
+		stamp = registry.Since(a, frame)
 	}
+	seen = max(store.Frame(), 1) - 1 // more may be written in this one
 	recording := registry.Recording(a)
 	for i := range list {
 		m := &list[i]
@@ -123,17 +125,18 @@ func (q *Query[T]) run(a registry.Access, frame uint64, yield func(*T) bool) {
 		// may hold a window, and even Reset is among the things it can do with it.
 		for j := 0; j < len(m.arch.Chunks()); j++ {
 			c := m.arch.Chunks()[j]
-			if frame != 0 && !m.changedAfter(c, frame) || len(m.changed) != 0 && !m.shows(a, c) {
+			if stamp != 0 && !m.changedAfter(c, stamp) || len(m.changed) != 0 && !m.shows(a, c) {
 				continue
 			}
 			if recording {
 				registry.NoteColumns(a, c, m.marks)
 			}
 			if !eachRun(m, c, t, false, yield) {
-				return
+				return seen, false
 			}
 		}
 	}
+	return seen, true
 }
 
 // eachRun yields the runs of a chunk; false if the body wants no more. A chunk that is not to be

@@ -144,26 +144,26 @@ type arenaCommand struct {
 
 func (c *arenaCommand) Run(ctx context.Context, stdout io.Writer, stderr stderrWriter) error {
 	if c.Rate < 1 || c.Rate > arena.MaxRate { // to the library 0 means 60
-		return fmt.Errorf("%w: --rate must be between 1 and %d frames a second, not %d", arena.ErrConfig, arena.MaxRate, c.Rate)
+		return usagef("--rate must be between 1 and %d frames a second, not %d", arena.MaxRate, c.Rate)
 	}
 	if c.For < 0 {
-		return fmt.Errorf("%w: --for must not be negative, but it is %v", arena.ErrConfig, c.For)
+		return usagef("--for must not be negative, but it is %v", c.For)
 	}
 	config := arena.Config{Port: c.Port, Bots: c.Bots, Rate: c.Rate, Seed: c.Seed, Out: stdout}
 	if c.Inspect != "off" {
 		if c.Inspect == "" {
-			return fmt.Errorf("%w: --inspect needs an address, or off", arena.ErrConfig)
+			return usagef("--inspect needs an address, or off")
 		}
 		config.Inspect, config.InspectToken, config.InspectRemote = c.Inspect, c.InspectToken, c.InspectRemote
 	}
 	if c.Journal != nil {
 		if config.Journal = *c.Journal; config.Journal == "" {
-			return fmt.Errorf("%w: --journal needs the name of a directory", arena.ErrConfig)
+			return usagef("--journal needs the name of a directory")
 		}
 	}
 	if c.Pools != nil {
 		if config.Pools = *c.Pools; config.Pools == "" {
-			return fmt.Errorf("%w: --pools needs the name of a file", arena.ErrConfig)
+			return usagef("--pools needs the name of a file")
 		}
 	} else if _, err := os.Stat(arena.PoolFile); err == nil {
 		config.Pools = arena.PoolFile

@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"regexp"
 	"strings"
 
 	"github.com/alecthomas/kong"
@@ -25,8 +26,34 @@ func explained(app *kong.Application, err error) string {
 		if name := nearest(given, candidates(app, parse.Context, what == "unknown flag ")); name != "" {
 			text += ", did you mean " + name + "?"
 		}
+		return text
+	}
+	return plain(text)
+}
+
+// plain says what kong says of a value that is missing or of another kind, without the words of its scanner. What it does not
+// know stays as it is.
+func plain(text string) string {
+	for _, r := range rewordings {
+		if m := r.of.FindStringSubmatchIndex(text); m != nil {
+			return string(r.of.ExpandString(nil, r.to, text, m))
+		}
 	}
 	return text
+}
+
+var rewordings = []struct {
+	of *regexp.Regexp
+	to string
+}{
+	{regexp.MustCompile(`^expected one of "`), `a command is missing, such as arena or run`},
+	{regexp.MustCompile(`^expected "(.+)"$`), `$1 is missing`},
+	{regexp.MustCompile(`^missing flags: (.+)$`), `$1 is missing`},
+	{regexp.MustCompile(`^(--[a-z-]+): expected \w+ value but got "EOL"`), `$1 needs a value`},
+	{regexp.MustCompile(`^(--[a-z-]+): expected \w+ value but got "(.+)" \(short flag\)`), `$1 needs a value, and $2 looks like a flag: write $1=$2`},
+	{regexp.MustCompile(`^(--[a-z-]+): expected a valid 64 bit int but got (".*")$`), `$1 needs a whole number, not $2`},
+	{regexp.MustCompile(`^(--[a-z-]+): expected a valid 64 bit uint but got (".*")$`), `$1 needs a whole number from 0 on, not $2`},
+	{regexp.MustCompile(`^(--[a-z-]+): expected duration but got (".*?"): `), `$1 needs a time such as 10s or 5m, not $2`},
 }
 
 // candidates are the flags that could stand where the line went wrong, or the commands.

@@ -125,7 +125,7 @@ func TestTheArenaTakesItsPoolsFromAFile(t *testing.T) {
 	}{
 		filepath.Join(t.TempDir(), "nowhere"): {exitUsage, `^airlock: there is no pool file [^\n]+\n$`},
 		t.TempDir():                           {exitUsage, `^airlock: the pool file [^\n]+ is no regular file\n$`},
-		"":                                    {exitUsage, `^airlock: arena: bad configuration: --pools needs the name of a file\n$`},
+		"":                                    {exitUsage, `^airlock: --pools needs the name of a file\n$`},
 		poolFile(t, "Pools([\n Poool()\n"):    {exitFailed, `^[^\n]+some\.pools\.ron:2:2: [^\n]+\n Poool\(\)\n \^\n$`},
 	} {
 		code, stdout, stderr = command(t.Context(), "arena", "--port", "0", "--pools", file)

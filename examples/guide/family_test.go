@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/airlock-ecs/airlock/handles"
 	"github.com/airlock-ecs/airlock/registry"
 )
 
@@ -20,7 +19,7 @@ func Example_family() {
 		check(registry.SetParent(w, raft, ship))
 		fmt.Println("a circle:", errors.Is(registry.SetParent(w, ship, gun), registry.ErrCycle))
 
-		check(registry.SetParent(w, raft, handles.Local(0))) // set free
+		check(registry.ClearParent(w, raft)) // set free
 		check(w.Destroy(ship))
 		for _, h := range hs {
 			fmt.Print(reg.Alive(h), " ")

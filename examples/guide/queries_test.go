@@ -91,17 +91,15 @@ func Example_queries() {
 		return nil
 	}))
 
-	// RunsSince leaves out chunks in which nothing has changed after a frame.
+	// A follower leaves out chunks in which nothing has changed since its last loop; the first one shows everything.
 	sender := must(logic.New(other, logic.Config{}))
-	changes := must(views.NewQuery[moved](other))
-	var since uint64 // 0: everything
+	changes := must(views.NewQuery[moved](other)).Follow()
 	must(sender.AddSystem(logic.Late, "send", func(f *logic.Frame) {
 		sent := 0
-		for run := range changes.RunsSince(f, since) {
+		for run := range changes.Runs(f) {
 			sent += len(run.X)
 		}
 		fmt.Println("frame", f.FrameNumber(), "sends", sent)
-		since = f.FrameNumber() - 1 // what changes later in this frame is not to be missed
 	}))
 	for range 3 {
 		check(sender.Step())
