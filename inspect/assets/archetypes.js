@@ -10,7 +10,11 @@ let onChoice = () => {}, map = null;
 
 export function init(choice) {
   onChoice = choice;
-  $("chunks-close").onclick = () => choose(-1, 0);
+  $("chunks-close").onclick = () => {
+    const row = $("archetype-table").querySelector(`tr[data-archetype="${chosen.archetype}"] button`);
+    choose(-1, 0);
+    row?.focus(); // what had the focus is gone
+  };
   $("chunks-before").onclick = () => choose(chosen.archetype, Math.max(0, chosen.first - Math.max(1, map?.Map.length || 1)));
   $("chunks-after").onclick = () => choose(chosen.archetype, chosen.first + (map?.Map.length || 1));
   $("chunk-map").onmousemove = hover;

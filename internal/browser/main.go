@@ -1,0 +1,233 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/airlock-ecs/airlock/archetype"
+	"github.com/airlock-ecs/airlock/handles"
+	"github.com/airlock-ecs/airlock/inspect"
+	"github.com/airlock-ecs/airlock/logic"
+	"github.com/airlock-ecs/airlock/pool"
+	"github.com/airlock-ecs/airlock/registry"
+	"github.com/airlock-ecs/airlock/views"
+)
+
+// token is what the page's actions need here. The test knows it.
+const token = "harbour"
+
+// Names that do harm where they are not text.
+const (
+	className     = `<img src="//example.invalid/x" onerror="window.harmed=1"><b>bold</b>`
+	componentName = `<i>place</i>&lt;`
+	prefabName    = `<u onmouseover="window.harmed=1">Gull</u>`
+	systemName    = `</li><script>window.harmed=1</script>`
+	causeName     = `<em>the tide</em>`
+	entityName    = `<b>Anna</b>`
+)
+
+const (
+	field = 200 // the harbour is a square from 0 to here
+	ships = 1500
+	held  = 2 * time.Second
+)
+
+// The components and classes.
+type (
+	position struct{ X, Y float32 }
+	velocity struct{ X, Y float32 }
+	place    struct{ X, Y float32 }
+	label    struct{ Name [24]byte }
+
+	ship struct {
+		At  position
+		V   velocity
+		Tag label
+	}
+	buoy struct {
+		At  place
+		Tag label
+	}
+	gull struct {
+		At position
+		V  velocity
+	}
+
+	moving struct {
+		At []position
+		V  []velocity
+	}
+)
+
+func main() {
+	if err := run(os.Stdin, os.Stdout); err != nil {
+		fmt.Fprintln(os.Stderr, "browser:", err)
+		os.Exit(1)
+	}
+}
+
+// harbour is the world.
+type harbour struct {
+	reg     *registry.Registry
+	engine  *logic.Engine
+	ships   *registry.Class[ship]
+	buoys   *registry.Class[buoy]
+	prefabs *pool.Prefabs
+	fleet   []handles.Local
+}
+
+func run(in io.Reader, out io.Writer) error {
+	h, err := newHarbour()
+	if err != nil {
+		return err
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return err
+	}
+	page := inspect.New(h.engine, inspect.Config{Pools: []pool.Source{h.prefabs}, Token: token})
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	ended, served := make(chan error, 1), make(chan error, 1)
+	go func() { ended <- h.engine.Run(ctx) }()
+	go func() { served <- page.Serve(ctx, l) }()
+	err = h.engine.Spawn(ctx, h.populate)
+	fmt.Fprintf(out, "page http://%s/\n", l.Addr())
+	for lines := bufio.NewScanner(in); err == nil && lines.Scan(); {
+		if err = h.obey(ctx, lines.Text()); err == nil {
+			fmt.Fprintln(out, lines.Text(), "done")
+		}
+	}
+	cancel()
+	if failure := <-ended; !errors.Is(failure, context.Canceled) {
+		err = errors.Join(err, failure)
+	}
+	return errors.Join(err, <-served, h.reg.Verify())
+}
+
+func newHarbour() (*harbour, error) {
+	reg, err := registry.New(registry.Config{})
+	if err != nil {
+		return nil, err
+	}
+	h := &harbour{reg: reg, prefabs: pool.NewPrefabs(reg)}
+	var errs [10]error
+	_, errs[0] = registry.RegisterComponent[position](reg, registry.InTier(archetype.Volatile), registry.Named("Position"))
+	_, errs[1] = registry.RegisterComponent[velocity](reg, registry.InTier(archetype.Volatile), registry.Named("Velocity"))
+	_, errs[2] = registry.RegisterComponent[place](reg, registry.InTier(archetype.Volatile), registry.Named(componentName))
+	_, errs[3] = registry.RegisterComponent[label](reg, registry.Named("Label"))
+	h.ships, errs[4] = registry.RegisterClass[ship](reg, registry.Named("Ship"), registry.SlotsPerChunk(128))
+	h.buoys, errs[5] = registry.RegisterClass[buoy](reg, registry.Named(className))
+	gulls, err := registry.RegisterClass[gull](reg, registry.Named("Gull"))
+	errs[6] = errors.Join(err, pool.Define(h.prefabs, prefabName, gulls, gull{At: position{20, 20}, V: velocity{9, 4}}))
+	query, err := views.NewQuery[moving](reg)
+	errs[7] = err
+	if h.engine, err = logic.New(reg, logic.Config{Rate: 60}); err != nil {
+		return nil, errors.Join(append(errs[:], err)...)
+	}
+	_, errs[8] = h.engine.AddSystem(logic.Physics, systemName, func(f *logic.Frame) { drift(f, query) })
+	errs[9] = h.engine.AddPeer(7) // who never acknowledges anything, so that net handles wait
+	return h, errors.Join(errs[:]...)
+}
+
+// drift moves everybody, and turns them round at the quays.
+func drift(f *logic.Frame, query *views.Query[moving]) {
+	for m := range query.Runs(f) {
+		for i := range m.At {
+			at, v := &m.At[i], &m.V[i]
+			at.X, v.X = bounced(at.X+v.X*float32(f.Delta), v.X)
+			at.Y, v.Y = bounced(at.Y+v.Y*float32(f.Delta), v.Y)
+		}
+	}
+}
+
+func bounced(x, v float32) (at, speed float32) {
+	if x < 0 || x > field {
+		return min(max(x, 0), field), -v
+	}
+	return x, v
+}
+
+func named(name string) (l label) {
+	copy(l.Name[:], name)
+	return l
+}
+
+// populate spawns everybody. One buoy that had a net name dies.
+func (h *harbour) populate(w *registry.Window) (err error) {
+	w.Named(causeName)
+	h.fleet, err = h.ships.SpawnBatch(w, ships, func(i int, s *ship) {
+		*s = ship{
+			At: position{float32(i * 37 % field), float32(i * 91 % field)}, V: velocity{float32(i%11) - 5, float32(i%7) - 3},
+			Tag: named(fmt.Sprintf("ship %d", i)),
+		}
+	})
+	if err != nil {
+		return err
+	}
+	if err := registry.Set(w, h.fleet[0], named(entityName)); err != nil {
+		return err
+	}
+	buoys, err := h.buoys.SpawnBatch(w, 12, func(i int, b *buoy) {
+		*b = buoy{At: place{float32(i) * 17, float32(i) * 17}, Tag: named(entityName)}
+	})
+	if err != nil {
+		return err
+	}
+	if _, err := w.AssignNet(buoys[0]); err != nil {
+		return err
+	}
+	if err := w.Destroy(buoys[0]); err != nil {
+		return err
+	}
+	if err := h.prefabs.Declare(w, prefabName, 3, pool.Fixed(), true); err != nil {
+		return err
+	}
+	for range 3 {
+		if _, err := h.prefabs.Spawn(w, prefabName); err != nil {
+			return err
+		}
+	}
+	if _, err := h.prefabs.Spawn(w, prefabName); !errors.Is(err, pool.ErrExhausted) {
+		return fmt.Errorf("a fourth gull of three: %v", err)
+	}
+	return nil
+}
+
+// obey does what a line says, and returns when it is done.
+func (h *harbour) obey(ctx context.Context, line string) error {
+	switch strings.TrimSpace(line) {
+	case "churn":
+		return h.engine.Spawn(ctx, h.churn)
+	case "hold":
+		return h.engine.Spawn(ctx, func(*registry.Window) error {
+			<-time.After(held)
+			return nil
+		})
+	case "stop":
+		return h.engine.Stop()
+	}
+	return fmt.Errorf("there is no %q", line)
+}
+
+// churn destroys seven of eight.
+func (h *harbour) churn(w *registry.Window) error {
+	w.Named(causeName)
+	var stay []handles.Local
+	for i, s := range h.fleet {
+		if i%8 == 0 {
+			stay = append(stay, s)
+		} else if err := w.Destroy(s); err != nil {
+			return err
+		}
+	}
+	h.fleet = stay
+	return nil
+}
