@@ -38,7 +38,6 @@ function drawOne({ id, unit, lines, limit }) {
   c.font = "11px system-ui, sans-serif";
   c.fillStyle = colour("faint");
   if (most > 1e-9) c.fillText(unit(most), 4, 11);
-  c.fillText("2 min ago", 4, height - 4);
   c.strokeStyle = colour("line");
   c.lineWidth = 1;
   for (const part of [0.5, 1]) {

@@ -8,4 +8,6 @@
 //	churn  destroys seven of eight ships, here and there
 //	hold   keeps Logic for two seconds
 //	stop   stops the engine, while the page stays
+//
+// With -plain its names are ordinary ones, for pictures.
 package main

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"net"
 	"os"
 	"strings"
@@ -23,14 +24,20 @@ import (
 // token is what the page's actions need here. The test knows it.
 const token = "harbour"
 
-// Names that do harm where they are not text.
-const (
-	className     = `<img src="//example.invalid/x" onerror="window.harmed=1"><b>bold</b>`
-	componentName = `<i>place</i>&lt;`
-	prefabName    = `<u onmouseover="window.harmed=1">Gull</u>`
-	systemName    = `</li><script>window.harmed=1</script>`
-	causeName     = `<em>the tide</em>`
-	entityName    = `<b>Anna</b>`
+// names are what things are called.
+type names struct{ class, component, prefab, system, cause, entity string }
+
+// Awkward names do harm where they are not text. Plain ones are for pictures.
+var (
+	awkward = names{
+		class:     `<img src="//example.invalid/x" onerror="window.harmed=1"><b>bold</b>`,
+		component: `<i>place</i>&lt;`,
+		prefab:    `<u onmouseover="window.harmed=1">Gull</u>`,
+		system:    `</li><script>window.harmed=1</script>`,
+		cause:     `<em>the tide</em>`,
+		entity:    `<b>Anna</b>`,
+	}
+	plain = names{"Buoy", "Place", "Gull", "drift", "the tide", "Anna"}
 )
 
 const (
@@ -67,7 +74,11 @@ type (
 )
 
 func main() {
-	if err := run(os.Stdin, os.Stdout); err != nil {
+	called := awkward
+	if len(os.Args) == 2 && os.Args[1] == "-plain" {
+		called = plain
+	}
+	if err := run(called, os.Stdin, os.Stdout); err != nil {
 		fmt.Fprintln(os.Stderr, "browser:", err)
 		os.Exit(1)
 	}
@@ -75,6 +86,7 @@ func main() {
 
 // harbour is the world.
 type harbour struct {
+	names
 	reg     *registry.Registry
 	engine  *logic.Engine
 	ships   *registry.Class[ship]
@@ -83,8 +95,8 @@ type harbour struct {
 	fleet   []handles.Local
 }
 
-func run(in io.Reader, out io.Writer) error {
-	h, err := newHarbour()
+func run(called names, in io.Reader, out io.Writer) error {
+	h, err := newHarbour(called)
 	if err != nil {
 		return err
 	}
@@ -112,27 +124,27 @@ func run(in io.Reader, out io.Writer) error {
 	return errors.Join(err, <-served, h.reg.Verify())
 }
 
-func newHarbour() (*harbour, error) {
+func newHarbour(called names) (*harbour, error) {
 	reg, err := registry.New(registry.Config{})
 	if err != nil {
 		return nil, err
 	}
-	h := &harbour{reg: reg, prefabs: pool.NewPrefabs(reg)}
+	h := &harbour{names: called, reg: reg, prefabs: pool.NewPrefabs(reg)}
 	var errs [10]error
 	_, errs[0] = registry.RegisterComponent[position](reg, registry.InTier(archetype.Volatile), registry.Named("Position"))
 	_, errs[1] = registry.RegisterComponent[velocity](reg, registry.InTier(archetype.Volatile), registry.Named("Velocity"))
-	_, errs[2] = registry.RegisterComponent[place](reg, registry.InTier(archetype.Volatile), registry.Named(componentName))
+	_, errs[2] = registry.RegisterComponent[place](reg, registry.InTier(archetype.Volatile), registry.Named(h.component))
 	_, errs[3] = registry.RegisterComponent[label](reg, registry.Named("Label"))
 	h.ships, errs[4] = registry.RegisterClass[ship](reg, registry.Named("Ship"), registry.SlotsPerChunk(128))
-	h.buoys, errs[5] = registry.RegisterClass[buoy](reg, registry.Named(className))
+	h.buoys, errs[5] = registry.RegisterClass[buoy](reg, registry.Named(h.class))
 	gulls, err := registry.RegisterClass[gull](reg, registry.Named("Gull"))
-	errs[6] = errors.Join(err, pool.Define(h.prefabs, prefabName, gulls, gull{At: position{20, 20}, V: velocity{9, 4}}))
+	errs[6] = errors.Join(err, pool.Define(h.prefabs, h.prefab, gulls, gull{At: position{20, 20}, V: velocity{9, 4}}))
 	query, err := views.NewQuery[moving](reg)
 	errs[7] = err
 	if h.engine, err = logic.New(reg, logic.Config{Rate: 60}); err != nil {
 		return nil, errors.Join(append(errs[:], err)...)
 	}
-	_, errs[8] = h.engine.AddSystem(logic.Physics, systemName, func(f *logic.Frame) { drift(f, query) })
+	_, errs[8] = h.engine.AddSystem(logic.Physics, h.system, func(f *logic.Frame) { drift(f, query) })
 	errs[9] = h.engine.AddPeer(7) // who never acknowledges anything, so that net handles wait
 	return h, errors.Join(errs[:]...)
 }
@@ -162,7 +174,7 @@ func named(name string) (l label) {
 
 // populate spawns everybody. One buoy that had a net name dies.
 func (h *harbour) populate(w *registry.Window) (err error) {
-	w.Named(causeName)
+	w.Named(h.cause)
 	h.fleet, err = h.ships.SpawnBatch(w, ships, func(i int, s *ship) {
 		*s = ship{
 			At: position{float32(i * 37 % field), float32(i * 91 % field)}, V: velocity{float32(i%11) - 5, float32(i%7) - 3},
@@ -172,11 +184,11 @@ func (h *harbour) populate(w *registry.Window) (err error) {
 	if err != nil {
 		return err
 	}
-	if err := registry.Set(w, h.fleet[0], named(entityName)); err != nil {
+	if err := registry.Set(w, h.fleet[0], named(h.entity)); err != nil {
 		return err
 	}
 	buoys, err := h.buoys.SpawnBatch(w, 12, func(i int, b *buoy) {
-		*b = buoy{At: place{float32(i) * 17, float32(i) * 17}, Tag: named(entityName)}
+		*b = buoy{At: place{float32(i) * 17, float32(i) * 17}, Tag: named(h.entity)}
 	})
 	if err != nil {
 		return err
@@ -187,15 +199,15 @@ func (h *harbour) populate(w *registry.Window) (err error) {
 	if err := w.Destroy(buoys[0]); err != nil {
 		return err
 	}
-	if err := h.prefabs.Declare(w, prefabName, 3, pool.Fixed(), true); err != nil {
+	if err := h.prefabs.Declare(w, h.prefab, 3, pool.Fixed(), true); err != nil {
 		return err
 	}
 	for range 3 {
-		if _, err := h.prefabs.Spawn(w, prefabName); err != nil {
+		if _, err := h.prefabs.Spawn(w, h.prefab); err != nil {
 			return err
 		}
 	}
-	if _, err := h.prefabs.Spawn(w, prefabName); !errors.Is(err, pool.ErrExhausted) {
+	if _, err := h.prefabs.Spawn(w, h.prefab); !errors.Is(err, pool.ErrExhausted) {
 		return fmt.Errorf("a fourth gull of three: %v", err)
 	}
 	return nil
@@ -219,10 +231,10 @@ func (h *harbour) obey(ctx context.Context, line string) error {
 
 // churn destroys seven of eight.
 func (h *harbour) churn(w *registry.Window) error {
-	w.Named(causeName)
+	w.Named(h.cause)
 	var stay []handles.Local
-	for i, s := range h.fleet {
-		if i%8 == 0 {
+	for i, n := range rand.New(rand.NewPCG(1, 0)).Perm(len(h.fleet)) {
+		if s := h.fleet[i]; n < len(h.fleet)/8+1 {
 			stay = append(stay, s)
 		} else if err := w.Destroy(s); err != nil {
 			return err

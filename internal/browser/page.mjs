@@ -28,7 +28,7 @@ function unharmed(page) {
 }
 
 async function checkArena(browser) {
-  let server = await arena(secret);
+  let server = await arena("--inspect-token", secret, "--for", "10m");
   const page = await open(browser, server);
 
   await check("arena: charts move", async () => {
@@ -99,7 +99,7 @@ async function checkArena(browser) {
     assert.match(await text(page, "#connection"), /No connection: these are the last figures/);
     assert.match(await text(page, "#state"), /no connection/);
     assert.ok((await rows(page, "#pool-table")).length === 3, "the last figures stay");
-    server = await arena(secret, "--inspect", new URL(server.url).host);
+    server = await arena("--inspect-token", secret, "--for", "10m", "--inspect", new URL(server.url).host);
     await until(page, (n) => document.body.dataset.frame < n && document.body.dataset.connection === "open", "figures of the new one", lastFrame);
     await until(page, () => document.querySelector("#state").textContent.includes("running"), "it says running");
     assert.ok(await page.evaluate(() => document.querySelector("#connection").hidden));

@@ -5,8 +5,8 @@ import { mkdirSync, statSync } from "node:fs";
 import { connect } from "node:net";
 import { createInterface } from "node:readline";
 import path from "node:path";
-import { launch, open, pause, token, until } from "./browser.mjs";
-import { arena, endAll } from "./servers.mjs";
+import { launch, open, pause, until } from "./browser.mjs";
+import { arena, endAll, harbour } from "./servers.mjs";
 
 const dir = process.argv[2] || "docs", mostBytes = 150_000;
 const fill = Number(process.env.FILL || 100) * 1000; // of the two minutes that charts show
@@ -49,53 +49,67 @@ async function terminal(browser, name, lines) {
   await page.close();
 }
 
+// world takes the pools, the world, and the page of a player who lives. They do not live for long.
+async function world(page) {
+  await page.setViewportSize({ width: 1280, height: 1300 });
+  for (let i = 0; i < 20; i++) {
+    const player = await page.evaluate(async () => {
+      const w = await (await fetch("world.json?component=")).json(), kind = w.Classes.indexOf("arena.Player");
+      return w.Handle[w.Class.lastIndexOf(kind)];
+    });
+    await page.fill("#entity-handle", player);
+    await page.press("#entity-handle", "Enter");
+    await until(page, () => document.querySelector("#entity-page").textContent.includes("from Logic"), "an entity");
+    const clip = await page.evaluate(() => {
+      document.activeElement.blur();
+      scrollTo(0, 0);
+      const [a, b] = ["#pools", "#world"].map((id) => document.querySelector(id).getBoundingClientRect());
+      return { x: a.left - 8, y: a.top - 8, width: a.width + 16, height: b.bottom - a.top + 16 };
+    });
+    await take("page-world.png", page, { clip, fullPage: true });
+    if ((await page.evaluate(() => document.querySelector("#entity-page [data-field=State] dd").textContent)) === "alive") return;
+  }
+  throw new Error("no player lives long enough for a picture");
+}
+
+// chunks takes the chunk map of a class from which many have died.
+async function chunks(browser) {
+  const server = await harbour("-plain");
+  const page = await open(browser, server, { viewport: { width: 1280, height: 1000 } });
+  await server.do("churn");
+  await page.click("#archetype-table tr:has-text('Ship') button");
+  await until(page, () => document.querySelector("#chunk-map").dataset.frame > 0, "a chunk map");
+  await page.evaluate(() => document.activeElement.blur());
+  await pause(500);
+  await take("page-chunks.png", page.locator("#archetypes"));
+  await page.close();
+  await server.stop();
+}
+
 mkdirSync(dir, { recursive: true });
 const browser = await launch();
 try {
-  const server = await arena("secret");
-  const day = await open(browser, server, { colorScheme: "light", viewport: { width: 1280, height: 960 } });
-  await token(day, "secret");
+  const server = await arena();
+  const page = await open(browser, server, { colorScheme: "light", viewport: { width: 1280, height: 970 } });
   await pause(fill);
 
-  await take("page-light.png", day);
-  await day.emulateMedia({ colorScheme: "dark" });
+  await take("page-light.png", page);
+  await page.emulateMedia({ colorScheme: "dark" });
   await pause(300);
-  await take("page-dark.png", day);
-  await day.emulateMedia({ colorScheme: "light" });
-
-  await day.setViewportSize({ width: 1280, height: 1400 });
-  await day.focus("#world-map");
-  for (let i = 0; i < 3; i++) await day.keyboard.press("ArrowRight");
-  await pause(300);
-  const player = await day.evaluate(async () => {
-    const w = await (await fetch("world.json?component=")).json(), kind = w.Classes.indexOf("arena.Player");
-    return w.Handle[w.Class.indexOf(kind)];
-  });
-  await day.fill("#entity-handle", player);
-  await day.press("#entity-handle", "Enter");
-  await until(day, () => document.querySelector("#entity-page").childElementCount > 1, "an entity");
-  const box = await day.evaluate(() => {
-    document.querySelector("#pools").scrollIntoView({ block: "center" });
-    const [a, b] = ["#pools", "#entity"].map((id) => document.querySelector(id).getBoundingClientRect());
-    return { x: a.left - 8, y: a.top - 8, width: a.width + 16, height: b.bottom - a.top + 16 };
-  });
-  await take("page-world.png", day, { clip: box });
-
-  await day.click("#archetype-table tr:has-text('arena.Arrow') >> nth=-1 >> button");
-  await until(day, () => document.querySelector("#chunk-map").dataset.frame > 0, "a chunk map");
-  await pause(1000);
-  await day.evaluate(() => document.activeElement.blur());
-  await take("page-chunks.png", day.locator("#archetypes"));
+  await take("page-dark.png", page);
+  await page.emulateMedia({ colorScheme: "light" });
+  await world(page);
 
   const phone = await open(browser, server, { colorScheme: "dark", viewport: { width: 390, height: 844 }, hasTouch: true });
-  await token(phone, "secret");
-  await phone.evaluate(() => document.activeElement.blur());
   await pause(500);
   await take("page-phone.png", phone);
 
-  const first = server.lines.slice(0, 6).filter((line) => !line.startsWith("frame")), last = server.lines.slice(-4);
+  const first = server.lines.slice(0, 6).filter((line) => !line.startsWith("frame")), last = server.lines.slice(-3);
   const port = /nc 127\.0\.0\.1 (\d+)/.exec(first.join("\n"))[1];
-  await terminal(browser, "arena.png", ["$ make run", ...first, "…", ...last, "", ...(await play(port))]);
+  const game = await play(port), players = game.filter((line) => line.startsWith("player"));
+  await terminal(browser, "arena.png", ["$ airlock arena --port 0", ...first, "…", ...last, "", ...game.map((line) => (line === players[5] ? "…" : line)).filter((line) => !players.slice(6).includes(line))]);
+
+  await chunks(browser);
 } finally {
   await browser.close();
   await endAll();

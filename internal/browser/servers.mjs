@@ -66,16 +66,16 @@ export class Server {
   }
 }
 
-// arena starts an arena, with a page whose actions need a token.
-export async function arena(token, ...args) {
-  const s = new Server("bin/airlock", ["arena", "--port", "0", "--inspect-token", token, "--for", "10m", ...args]);
+// arena starts an arena.
+export async function arena(...args) {
+  const s = new Server("bin/airlock", ["arena", "--port", "0", ...args]);
   s.interrupted = true;
   s.url = (await s.line(/(http:\/\/127\.0\.0\.1:\d+\/)/))[1];
   return s;
 }
 
-export async function harbour() {
-  const s = new Server("bin/harbour", []);
+export async function harbour(...args) {
+  const s = new Server("bin/harbour", args);
   s.url = (await s.line(/^page (\S+)$/))[1];
   return s;
 }
