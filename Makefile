@@ -29,7 +29,7 @@ stage = @echo "== $(1)"; start=$$(date +%s); \
 	else echo "== $(1): FAILED after $$(($$(date +%s) - start)) s" >&2; exit 1; fi
 
 .NOTPARALLEL:
-.PHONY: help run test tools fmt vet lint unit race debug simd fuzz-short bench bench-check bench-compare fuzz faults faults-short sim sim-long planted worlds loads stress soak soak-loads cover clean
+.PHONY: help run test tools fmt vet lint unit race debug simd fuzz-short bench bench-check bench-compare fuzz faults faults-short sim sim-long planted worlds pages test-page page-pictures page-load loads stress soak soak-loads cover clean
 
 help: ## lists the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
@@ -121,6 +121,21 @@ PROGRAMS ?= 2000
 worlds: ## runs PROGRAMS random declared worlds with both backends and 1, 2 and 4 workers, 256 steps each
 	DECLARE_PROGRAMS=$(PROGRAMS) go test -count=1 -timeout=60m -run TestRandomProgramsAgree -v ./declare
 
+# What Chromium opens: an arena, and a harbour with awkward names.
+pages:
+	@mkdir -p bin && go build -o bin/airlock ./cmd/airlock && go build -o bin/harbour ./internal/browser
+
+test-page: pages ## opens the page of package inspect with Chromium, and looks at it; skipped where there is none
+	$(call stage,page: with Chromium,scripts/browser page.mjs)
+
+page-pictures: pages ## takes the pictures of the page and of the arena in docs; DIR is another place for them
+	@scripts/browser pictures.mjs $(or $(DIR),docs)
+
+LOAD ?= 4m
+
+page-load: ## measures what the page costs the frames of the paced load, by turns, for LOAD, and compares hashes
+	AIRLOCK_PAGE_LOAD=$(LOAD) go test -count=1 -timeout=60m -run 'TestPageLoad' -v ./inspect
+
 # $(call load,build,scenario,time) runs a load on one of the two builds of the command; a violation ends everything.
 # LOADS are flags for all of them.
 load = bin/airlock$(1) stress --scenario $(2) --for $(3) $(LOADS)
@@ -163,4 +178,4 @@ cover: ## measures which statements the tests reach: bin/cover.html
 	go tool cover -func=bin/cover.out | tail -n 1
 
 clean: ## removes what make made
-	rm -rf bin
+	rm -rf bin internal/browser/node_modules

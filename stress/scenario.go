@@ -30,6 +30,10 @@ type Options struct {
 	Logger    *slog.Logger     // the engine's; nil: nothing is logged
 	Flight    *flight.Recorder // the engine's, for frames that overrun; nil: nothing is recorded
 	Progress  func(Progress)   // called some ten times a second, by one goroutine at a time
+
+	// Beside is called with the engine of a scenario before it runs, for what is to run beside it; nil: nothing is. What it returns
+	// is called before the engine is stopped, and ends all that Beside has started. Soak has none.
+	Beside func(e *logic.Engine) (leave func())
 }
 
 // Progress is how far a run has come.
@@ -300,6 +304,10 @@ func (g *rig) drive(ctx context.Context, work func(p *producer), others ...func(
 }
 
 func (g *rig) driveProducers(ctx context.Context, work func(p *producer), others ...func(ctx context.Context)) {
+	leave := func() {}
+	if g.o.Beside != nil {
+		leave = g.o.Beside(g.eng)
+	}
 	run := make(chan error, 1)
 	g.began = time.Now()
 	g.markHeap()
@@ -314,6 +322,7 @@ func (g *rig) driveProducers(ctx context.Context, work func(p *producer), others
 	}
 	failure, ended := g.watch(ctx, run)
 	g.ended = time.Now()
+	leave()
 	enough()
 	stop, cancel := context.WithTimeout(context.Background(), stopLimit)
 	defer cancel()

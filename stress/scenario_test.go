@@ -230,3 +230,19 @@ func TestASettledBookIsStillStrict(t *testing.T) {
 	violations, n := l.Violations()
 	require.Equal(t, 4, n, "%v", violations) // out of order, late, answered again, not answered
 }
+
+func TestSomethingRunsBesideAScenario(t *testing.T) {
+	for _, name := range []string{"paced", "sync"} {
+		var e *logic.Engine
+		var began, ended uint64
+		r := run(t, t.Context(), name, stress.Options{For: short, Seed: 1, Beside: func(engine *logic.Engine) func() {
+			e, began = engine, engine.FrameNumber()
+			return func() { ended = engine.FrameNumber() }
+		}})
+		require.NotNil(t, e, name)
+		assert.Zero(t, began, name)
+		assert.Positive(t, ended, name)
+		assert.Equal(t, logic.Stopped, e.Doing().Mode, name)
+		assert.Zero(t, r.Violated, r)
+	}
+}

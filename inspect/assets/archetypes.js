@@ -2,7 +2,7 @@
 
 import { $, bytes, colour, count, make, setText, table } from "./dom.js";
 
-let perRow = 256, scale = 2; // slots in a row, and points a slot is shown by
+let perRow = 256, scale = 2; // slots in a row, and points a slot is wide and high
 const states = { L: "live", I: "inactive", P: "idle", T: "tomb", K: "kept", ".": "free", _: "unused" };
 
 export const chosen = { archetype: -1, first: 0 };
@@ -10,7 +10,11 @@ let onChoice = () => {}, map = null;
 
 export function init(choice) {
   onChoice = choice;
-  $("chunks-close").onclick = () => choose(-1, 0);
+  $("chunks-close").onclick = () => {
+    const row = $("archetype-table").querySelector(`tr[data-archetype="${chosen.archetype}"] button`);
+    choose(-1, 0);
+    row?.focus(); // what had the focus is gone
+  };
   $("chunks-before").onclick = () => choose(chosen.archetype, Math.max(0, chosen.first - Math.max(1, map?.Map.length || 1)));
   $("chunks-after").onclick = () => choose(chosen.archetype, chosen.first + (map?.Map.length || 1));
   $("chunk-map").onmousemove = hover;
@@ -49,9 +53,10 @@ export function show(r) {
 export function showMap(m) {
   if (m.Waiting || m.Archetype !== chosen.archetype || m.First !== chosen.first) return;
   map = m;
-  [perRow, scale] = m.Map.reduce((n, c) => n + c.Slots.length, 0) > 4096 ? [256, 2] : [64, 5];
+  const canvas = $("chunk-map"), slots = m.Map.reduce((n, c) => n + c.Slots.length, 0);
+  perRow = slots > 8192 ? 256 : slots > 1024 ? 128 : 64;
+  scale = Math.max(2, Math.min(12, Math.floor(canvas.parentElement.clientWidth / perRow)));
   const rows = m.Map.map((c) => Math.ceil(c.Slots.length / perRow)), height = rows.reduce((a, b) => a + b + 1, 0);
-  const canvas = $("chunk-map");
   canvas.width = perRow;
   canvas.height = Math.max(height, 1);
   canvas.style.width = `${perRow * scale}px`;

@@ -37,7 +37,15 @@ function drawOne({ id, unit, lines, limit }) {
   const y = (v) => height - 4 - (v / most) * (height - 18);
   c.font = "11px system-ui, sans-serif";
   c.fillStyle = colour("faint");
-  c.fillText(unit(most), 4, 11);
+  if (most > 1e-9) c.fillText(unit(most), 4, 11);
+  c.strokeStyle = colour("line");
+  c.lineWidth = 1;
+  for (const part of [0.5, 1]) {
+    c.beginPath();
+    c.moveTo(0, Math.round(y(most * part)) + 0.5);
+    c.lineTo(width, Math.round(y(most * part)) + 0.5);
+    c.stroke();
+  }
   if (limit) {
     c.strokeStyle = colour("limit");
     c.setLineDash(dashes[2]);
@@ -47,6 +55,16 @@ function drawOne({ id, unit, lines, limit }) {
     c.stroke();
   }
   lines.forEach(([, field], i) => {
+    if (i === 0 && shown.length) { // the first line stands on something
+      c.fillStyle = colour("one");
+      c.globalAlpha = 0.15;
+      c.beginPath();
+      c.moveTo(x(shown[0]), height);
+      for (const p of shown) c.lineTo(x(p), y(p[field]));
+      c.lineTo(width, height);
+      c.fill();
+      c.globalAlpha = 1;
+    }
     c.strokeStyle = colour(["one", "two"][i]);
     c.lineWidth = 1.5;
     c.setLineDash(dashes[i]);

@@ -48,7 +48,9 @@ export function table(body, items, key, columns, decorate) {
 
 export const count = (n) => Number(n).toLocaleString("en");
 
+// duration writes nanoseconds. None is what a quantile of nothing is.
 export function duration(nanos) {
+  if (nanos === 0) return "–";
   if (nanos < 1e3) return nanos + " ns";
   if (nanos < 1e6) return (nanos / 1e3).toPrecision(3) + " µs";
   if (nanos < 1e9) return (nanos / 1e6).toPrecision(3) + " ms";
@@ -65,6 +67,23 @@ export function bytes(n) {
 
 // colour is the value of a colour of the style sheet, which differs by day and by night.
 export const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue("--" + name).trim();
+
+// bar shows in a small canvas how something is shared out, in the colours of the style sheet; one part may be hatched.
+export function bar(canvas, parts, hatched = -1) {
+  const c = canvas.getContext("2d"), all = parts.reduce((sum, [n]) => sum + n, 0) || 1;
+  c.clearRect(0, 0, canvas.width, canvas.height);
+  let x = 0;
+  parts.forEach(([n, name], i) => {
+    const width = (n / all) * canvas.width;
+    c.fillStyle = colour(name);
+    if (i !== hatched) c.fillRect(x, 0, width, canvas.height);
+    else for (let at = x; at < x + width; at += 4) c.fillRect(at, 0, Math.min(2, x + width - at), canvas.height);
+    x += width;
+  });
+}
+
+// makeBar is the element for one.
+export const makeBar = () => make("span", { className: "bar" }, make("canvas", { width: 144, height: 16 }));
 
 // fit gives a canvas as many pixels as the screen has for it, and a context that measures in points.
 export function fit(canvas) {

@@ -1,6 +1,6 @@
 // What the engine does, counters, and the handle spaces.
 
-import { $, colour, count, duration, make, setText, table } from "./dom.js";
+import { $, bar, count, duration, make, makeBar, setText, table } from "./dom.js";
 
 const signs = { running: "▶", paused: "⏸", held: "⚠", stopped: "■", stopping: "■", "not started": "○", idle: "○", stepping: "▶" };
 
@@ -48,23 +48,14 @@ function spaces(list) {
   table($("spaces").tBodies[0], list, (s) => s.Space, [
     { text: (s) => s.Space },
     ...["Issued", "Free", "Pending", "Retired"].map((name) => ({ kind: "number", text: (s) => count(s[name]) })),
-    { make: () => make("span", { className: "bar" }, make("canvas", { width: 144, height: 16 })), update: bar },
+    { make: makeBar, update: shares },
     { text: (s) => (s.Pending ? `${count(s.AgeFrames)} frames; waits for ${s.HeldBy}` : "none") },
   ], (row, s) => { row.dataset.space = s.Space; });
 }
 
-// bar shows how a space is shared out, issued first. What is pending is hatched.
-function bar(e, s) {
-  const c = e.firstChild.getContext("2d"), parts = [s.Issued, s.Free, s.Pending, s.Retired], all = parts.reduce((a, b) => a + b, 0) || 1;
-  c.clearRect(0, 0, 144, 16);
-  let x = 0;
-  parts.forEach((n, i) => {
-    const width = (n / all) * 144;
-    c.fillStyle = colour(["one", "free", "two", "limit"][i]);
-    if (i !== 2) c.fillRect(x, 0, width, 16);
-    else for (let at = x; at < x + width; at += 4) c.fillRect(at, 0, Math.min(2, x + width - at), 16);
-    x += width;
-  });
+// shares shows how a space is shared out, issued first.
+function shares(e, s) {
+  bar(e.firstChild, [[s.Issued, "one"], [s.Free, "free"], [s.Pending, "two"], [s.Retired, "limit"]], 2);
   e.setAttribute("role", "img");
   e.setAttribute("aria-label", `${s.Issued} issued, ${s.Free} free, ${s.Pending} pending, ${s.Retired} retired`);
 }

@@ -1,6 +1,6 @@
 // The pools, and the form that declares one.
 
-import { $, count, setText, table } from "./dom.js";
+import { $, bar, count, makeBar, setText, table } from "./dom.js";
 import { act } from "./actions.js";
 
 export function init() {
@@ -19,6 +19,7 @@ export function show(s) {
     { text: (p) => p.GrowShort },
     { text: (p) => (p.Warm ? "✓ warm" : "") },
     { kind: "number", text: (p) => count(p.Refused) },
+    { make: makeBar, update: use },
     { text: note },
   ], (row, p) => {
     row.dataset.pool = p.Name;
@@ -27,6 +28,13 @@ export function show(s) {
   $("pools-left").hidden = !s.PoolsLeft;
   setText($("pools-left"), `and ${s.PoolsLeft} more`);
   $("declare").hidden = !(s.Actions && s.Declares);
+}
+
+// use shows how much of a pool is in use, and how much was at once.
+function use(e, p) {
+  bar(e.firstChild, [[p.InUse, "one"], [p.Peak - p.InUse, "inactive"], [Math.max(p.Cap - p.Peak, 0), "free"]]);
+  e.setAttribute("role", "img");
+  e.setAttribute("aria-label", `${p.InUse} of ${p.Cap} in use, at most ${p.Peak} were`);
 }
 
 function note(p) {

@@ -51,6 +51,9 @@ export function draw() {
   const scale = Math.min((width - 24) / (extent.right - extent.left || 1), (height - 24) / (extent.bottom - extent.top || 1));
   const left = width / 2 - ((extent.left + extent.right) / 2) * scale, top = height / 2 - ((extent.top + extent.bottom) / 2) * scale;
   places = world.X.map((x, i) => ({ x: left + x * scale, y: top + world.Y[i] * scale }));
+  c.strokeStyle = colour("line");
+  c.lineWidth = 1;
+  c.strokeRect(left + extent.left * scale - 8, top + extent.top * scale - 8, (extent.right - extent.left) * scale + 16, (extent.bottom - extent.top) * scale + 16);
   places.forEach((p, i) => dot(c, p.x, p.y, world.Class[i], 3));
   if (at >= 0) {
     c.strokeStyle = colour("text");

@@ -18,6 +18,7 @@ func layerOf(dir string) (unit string, layer int, known bool) {
 		"internal/fault":   0,
 		"internal/sim":     0,
 		"internal/planted": 0,
+		"internal/browser": topLayer,
 		"internal/tidy":    0,
 		"handles":          1,
 		"flight":           1,
