@@ -31,6 +31,7 @@ type Engine struct {
 	// Logic's.
 	stepper   stepper
 	backlog   backlog
+	serving   serving
 	workers   workers
 	stalls    meter // written by Logic
 	frameTime meter // written by Logic
@@ -102,6 +103,7 @@ func New(r *registry.Registry, c Config) (*Engine, error) {
 	e.peerTable.members = make(map[uint32]*peer)
 	e.pause.wake = make(chan struct{}, 1)
 	e.inner = e.runInner
+	e.serving.next = (*frameShell)(e).served
 	if e.core, err = r.Attach(registry.Hooks{OnError: e.report, Workers: c.Workers, Spread: e.workers.spread, Held: e.reportHeld}); err != nil {
 		return nil, fmt.Errorf("logic: %w", err)
 	}

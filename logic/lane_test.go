@@ -1,13 +1,16 @@
 package logic_test
 
 import (
+	"runtime"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/airlock-ecs/airlock/handles"
 	"github.com/airlock-ecs/airlock/logic"
 	"github.com/airlock-ecs/airlock/registry"
 )
@@ -85,4 +88,65 @@ func TestASteadyStreamOfDeferredOperationsAllocatesNothing(t *testing.T) {
 		}
 		_ = w.e.Step()
 	}))
+}
+
+// Operations are served in rows. Whatever ends one in the middle, those behind it have their turn in the same window, and
+// each is answered once, in order.
+func TestOperationsThatEndARowKeepNobodyFromTheirTurn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var failed []error
+		w := newWorld(t, func(c *logic.Config) {
+			c.Watchdog, c.WindowBudget = 50*time.Millisecond, time.Hour
+			c.OnError = func(err error) { failed = append(failed, err) }
+		})
+		ends := []string{"", "slow", "", "fails", "panics", "", "exits", "slow", "exits", "fails", ""}
+		var ran []int
+		var tickets []*logic.Ticket
+		var born []handles.Local
+		for i, end := range ends {
+			op := func(win *registry.Window) error {
+				ran = append(ran, i)
+				h, err := w.class.Spawn(win, thing{})
+				require.NoError(t, err)
+				switch end {
+				case "slow":
+					time.Sleep(60 * time.Millisecond)
+				case "fails":
+					return errTest
+				case "panics":
+					panic(errTest)
+				case "exits":
+					runtime.Goexit()
+				}
+				born = append(born, h)
+				return nil
+			}
+			require.NoError(t, w.e.Defer(op))
+			ticket, err := w.e.Enqueue(op)
+			require.NoError(t, err)
+			tickets = append(tickets, ticket)
+		}
+		w.step()
+		var want []int
+		var wantFailed []string
+		for i, end := range ends {
+			want = append(want, i, i)
+			<-tickets[i].Done()
+			if end == "" || end == "slow" {
+				require.NoError(t, tickets[i].Err())
+				continue
+			}
+			wantFailed = append(wantFailed, tickets[i].Err().Error())
+		}
+		require.Equal(t, want, ran)
+		var got []string
+		for _, err := range failed {
+			got = append(got, err.Error())
+		}
+		require.Equal(t, wantFailed, got)
+		require.Len(t, born, 12)
+		require.Equal(t, 12, w.r.Stats().Live)
+		require.EqualValues(t, 4, w.e.Stats().Overruns)
+		require.Zero(t, w.e.Stats().Queued)
+	})
 }

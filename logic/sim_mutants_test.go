@@ -69,11 +69,11 @@ var spoiltEngines = []struct {
 		`nobody can run|too many steps|panicked`,
 	},
 	{
-		"a failure is told twice: the operation's goroutine ended after its answer", "window.go",
-		`	err := e.core.CallbackRecover(o.fn)
-	returned = true`,
-		`	err := e.core.CallbackRecover(o.fn)
-	returned = err == nil`,
+		"a failure is told twice: the operation is taken for one that ended its goroutine after its answer", "window.go",
+		`	s.open = false
+	overran := s.late`,
+		`	s.open = err != nil
+	overran := s.late`,
 		`OnError was told|answered|closed channel`,
 	},
 	{

@@ -54,21 +54,41 @@ func (e *frameShell) serve() {
 	e.last = e.door.budget.now
 }
 
+// serving is the operation that runs. Logic's.
+type serving struct {
+	op
+	batch *batch
+	open  bool  // it is not answered yet
+	late  int64 // how long it ran, if it succeeded and overran the watchdog
+
+	next func() func(*registry.Window) error // frameShell.served, made once
+}
+
 // serveOps runs the operations of a batch; false if the budget ended it.
 func (e *frameShell) serveOps(b *batch) bool {
 	if !b.hasOps(&e.lanes) {
 		return true
 	}
-	budget := &e.door.budget
-	e.watch.begin(budget.now, queuedOp)
-	for b.hasOps(&e.lanes) {
-		if budget.spent() {
-			return false
-		}
-		o := b.take()
-		e.queue.give(gaugeOp)
-		budget.served++
-		e.run(o)
+	e.watch.begin(e.door.budget.now, queuedOp)
+	e.serving.batch = b
+	for e.takeOp() {
+		e.run()
+	}
+	e.serving.op, e.serving.batch = op{}, nil
+	return !b.hasOps(&e.lanes)
+}
+
+// takeOp takes the next operation of the batch; false if none is left, or the budget is spent.
+func (e *frameShell) takeOp() bool {
+	s, budget := &e.serving, &e.door.budget
+	if !s.batch.hasOps(&e.lanes) || budget.spent() {
+		return false
+	}
+	s.op, s.open = s.batch.take(), true
+	e.queue.give(gaugeOp)
+	budget.served++
+	if fault.Enabled {
+		fault.At(fault.Serving)
 	}
 	return true
 }
@@ -93,26 +113,49 @@ func (e *frameShell) serveCallers(b *batch) bool {
 	return true
 }
 
-// run runs an operation and answers it, exactly once, also when it ends its goroutine.
-func (e *frameShell) run(o op) {
-	returned := false
+// run runs the operation that was taken, and those behind it until one fails or overruns the watchdog, none is
+// left, or the budget is spent. Each is answered exactly once, also when it ends its goroutine.
+func (e *frameShell) run() {
+	s := &e.serving
 	defer func() {
-		if !returned {
+		if s.open { // it ended its goroutine
+			s.open = false
 			e.endedNow(queuedOp)
-			e.answer(o, &registry.PanicError{Value: registry.ErrGoexit, Where: queuedOp.String(), Frame: e.core.FrameNumber()})
+			e.answer(s.op, &registry.PanicError{Value: registry.ErrGoexit, Where: queuedOp.String(), Frame: e.core.FrameNumber()})
 		}
 	}()
-	if fault.Enabled {
-		fault.At(fault.Serving)
+	err := e.core.Operations(s.fn, s.next)
+	if !s.open {
+		return
 	}
-	err := e.core.CallbackRecover(o.fn)
-	returned = true
-	if overran := e.door.ended(queuedOp); overran > 0 {
+	s.open = false
+	overran := s.late
+	if err != nil {
+		overran = e.door.ended(queuedOp)
+	}
+	if overran > 0 {
 		(*Engine)(e).reportOverrun(queuedOp.String(), time.Duration(overran), "")
 	}
-	if o.ticket != nil || err != nil {
-		e.answer(o, err)
+	if s.ticket != nil || err != nil {
+		e.answer(s.op, err)
 	}
+}
+
+// served answers the operation that runs, which has succeeded, and gives the next one to run; nil if there is
+// none, or this one is to be reported first: who takes reports is not to be called from inside.
+func (e *frameShell) served() func(*registry.Window) error {
+	s := &e.serving
+	if s.late = e.door.ended(queuedOp); s.late > 0 {
+		return nil
+	}
+	s.open = false
+	if s.ticket != nil {
+		e.answer(s.op, nil)
+	}
+	if !e.takeOp() {
+		return nil
+	}
+	return s.fn
 }
 
 // endedNow is the door's ended with a reading of the clock in any case.

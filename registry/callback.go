@@ -14,8 +14,7 @@ func (r *Registry) callback(fn func(*Window) error) (err error) {
 	r.openShort(&w.token)
 	ok := false
 	defer func() {
-		w.closed.Store(true)
-		r.closeShort()
+		r.expire(w)
 		r.endCallback(ok)
 	}()
 	caller.Within(r.id, func() { err = fn(w) })
@@ -35,6 +34,69 @@ func (r *Registry) callbackRecover(where string, fn func(*Window) error) (err er
 
 func (r *Registry) callbackRecoverOp(fn func(*Window) error) error {
 	return r.callbackRecover("operation", fn)
+}
+
+// row is what runs operations one after the other. Owner only.
+type row struct {
+	open    *Window // of the one that runs; nil between two of them
+	between bool    // the next one is being asked for
+}
+
+// operations runs fn as an operation of a caller from outside, and while they succeed what next gives, until
+// that is nil. The error is that of the last one, which may have panicked; an exit goes on through.
+//
+// What guards an operation (the frame that marks its goroutine as inside, what recovers, what undoes) is set up
+// once for all of them, for it costs as much as the rest: see BenchmarkOperations.
+func (r *Registry) operations(fn func(*Window) error, next func() func(*Window) error) (err error) {
+	var w row
+	r.issuer = r.outer
+	defer func() {
+		r.endRecording()
+		r.issuer = r.locals
+		if w.between { // not the fault of an operation
+			return
+		}
+		if v := recover(); v != nil {
+			err = newPanicError("operation", v, r.frame.Load())
+		}
+	}()
+	return r.operate(&w, fn, next)
+}
+
+// operate is operations without their guards, but for the undoing of one that fails.
+func (r *Registry) operate(row *row, fn func(*Window) error, next func() func(*Window) error) (err error) {
+	defer func() {
+		if w := row.open; w != nil {
+			r.expire(w)
+			r.endCallback(false)
+		}
+	}()
+	caller.Within(r.id, func() {
+		for fn != nil {
+			w := r.newWindow()
+			r.beginRecording()
+			r.beginCallback()
+			r.openShort(&w.token)
+			row.open = w
+			if err = fn(w); err != nil {
+				return
+			}
+			row.open = nil
+			r.expire(w)
+			r.endCallback(true)
+			r.endRecording()
+			row.between = true
+			fn = next()
+			row.between = false
+		}
+	})
+	return err
+}
+
+// expire ends the use of a window.
+func (r *Registry) expire(w *Window) {
+	w.closed.Store(true)
+	r.closeShort()
 }
 
 func (r *Registry) beginCallback() {

@@ -197,6 +197,15 @@ func (c *Core) CallbackRecover(fn func(*Window) error) error {
 	return c.r.fromOutside(c.r.callbackRecoverOp, fn)
 }
 
+// Operations runs fn as CallbackRecover does, and while they succeed what next gives, until that is nil: each
+// with a window of its own, and undone alone. The error is that of the last one. next is called between two of
+// them, as if inside; it calls nobody's code.
+//
+// Concurrency: Logic only, in the window. Allocates: no, but for a panic's stack.
+func (c *Core) Operations(fn func(*Window) error, next func() func(*Window) error) error {
+	return c.r.operations(fn, next)
+}
+
 // CloseWindow ends the window of the frame and shows the counters.
 //
 // Concurrency: Logic only. Allocates: no.

@@ -211,21 +211,29 @@ type columnOf struct {
 
 // beginRecording has the callback that begins recorded, if anything is. Owner only.
 func (r *Registry) beginRecording() {
-	rs := &r.recorded
-	if !rs.on || r.replaying() {
+	if r.recorded.on {
+		r.startRecord()
+	}
+}
+
+func (r *Registry) startRecord() {
+	if r.replaying() {
 		return
 	}
-	k := &rs.now
-	k.rec, k.from, k.start = rs.open, len(rs.open.ops), len(rs.open.ops)
+	k := &r.recorded.now
+	k.rec, k.from, k.start = r.recorded.open, len(r.recorded.open.ops), len(r.recorded.open.ops)
 	r.rec = k
 }
 
 // endRecording ends that: what was committed is a group of the record.
 func (r *Registry) endRecording() {
-	k := r.rec
-	if k == nil {
-		return
+	if r.rec != nil {
+		r.keepRecorded()
 	}
+}
+
+func (r *Registry) keepRecorded() {
+	k := r.rec
 	r.rec = nil
 	k.putOff(r.wishes[r.wishedBefore:])
 	if n := len(k.rec.ops); n > k.start {
