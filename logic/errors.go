@@ -2,6 +2,8 @@ package logic
 
 import (
 	"errors"
+	"fmt"
+	"strings"
 
 	"github.com/airlock-ecs/airlock/registry"
 )
@@ -19,3 +21,12 @@ var (
 
 	errNilCallback = errors.New("logic: nil callback")
 )
+
+// within says what err has come to. An error of this package begins with its name already, and stays in front.
+func within(err error, format string, args ...any) error {
+	what := fmt.Sprintf(format, args...)
+	if strings.HasPrefix(err.Error(), "logic: ") {
+		return fmt.Errorf("%w: %s", err, what)
+	}
+	return fmt.Errorf("logic: %s: %w", what, err)
+}

@@ -312,14 +312,14 @@ func (e *Engine) finish() {
 		case o.ticket != nil:
 			o.ticket.finish(ErrStopped)
 		case e.cfg.OnError != nil:
-			e.report(fmt.Errorf("logic: a deferred operation did not run: %w", ErrStopped))
+			e.report(fmt.Errorf("%w: a deferred operation did not run", ErrStopped))
 		default:
 			e.unheard++
 		}
 	}
 	if n := e.unheard; n > 0 {
 		e.unheard = 0
-		e.report(fmt.Errorf("logic: %d deferred operations did not run: %w", n, ErrStopped))
+		e.report(fmt.Errorf("%w: %d deferred operations did not run", ErrStopped, n))
 	}
 	e.closeJournal()
 }

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"log/slog"
 	"math"
+	"strings"
 	"time"
 
 	"github.com/airlock-ecs/airlock/registry"
@@ -116,9 +117,17 @@ func Replay(r *registry.Registry, fsys fs.FS, opts ...ReplayOption) (uint64, err
 	}
 	frame, err := o.run(r, fsys)
 	if err != nil {
-		return frame, fmt.Errorf("logic: replay: %w", err)
+		return frame, ofReplay(err)
 	}
 	return frame, nil
+}
+
+// ofReplay says that it was a replay which failed, unless that is an error of this package, which begins with its name.
+func ofReplay(err error) error {
+	if strings.HasPrefix(err.Error(), "logic: ") {
+		return err
+	}
+	return fmt.Errorf("logic: replay: %w", err)
 }
 
 func (o *replay) run(r *registry.Registry, fsys fs.FS) (uint64, error) {

@@ -56,7 +56,7 @@ func (e *Engine) Rollback(frame uint64) error {
 	err := e.askBackLocked(frame)
 	e.rewinder.mu.Unlock()
 	if err != nil {
-		return fmt.Errorf("logic: rollback to frame %d in frame %d: %w", frame, e.now(), err)
+		return within(err, "rollback to frame %d in frame %d", frame, e.now())
 	}
 	return nil
 }
@@ -97,7 +97,7 @@ func (e *Engine) Input(player uint8, frame uint64, data []byte) error {
 	err := e.inputLocked(player, frame, data)
 	e.rewinder.mu.Unlock()
 	if err != nil {
-		return fmt.Errorf("logic: input of player %d for frame %d in frame %d: %w", player, frame, e.now(), err)
+		return within(err, "input of player %d for frame %d in frame %d", player, frame, e.now())
 	}
 	return nil
 }

@@ -54,7 +54,7 @@ func (h Handle[T]) Ptr() *T {
 func (h Handle[T]) Release() error {
 	s := h.place
 	if s == nil {
-		return fmt.Errorf("pool: release: the zero guard: %w", ErrForeign)
+		return fmt.Errorf("%w: release of the zero guard", ErrForeign)
 	}
 	if !s.generation.CompareAndSwap(h.generation, h.generation+1) {
 		return h.releasedError()

@@ -113,7 +113,7 @@ func (p *Prefabs) missing(w *registry.Window, known *knownFile, declared []Decla
 	}
 	for _, d := range declared {
 		if q := p.table.Load().byID[d.Prefab]; inUse != "" && !known.declares[d.Prefab] && (q == nil || q.def.Load() == nil) {
-			refused = append(refused, fmt.Errorf("pool: prefab %q is not defined; if it is to be the new name of %q: %w", d.Prefab, inUse, ErrInUse))
+			refused = append(refused, fmt.Errorf("%w: prefab %q is not defined; if it is to be the new name of %q, that one is in use", ErrInUse, d.Prefab, inUse))
 			continue
 		}
 		rest = append(rest, d)

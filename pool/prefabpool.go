@@ -295,7 +295,7 @@ func (p *Prefabs) apply(w *registry.Window, declared []Declared, gone []string, 
 	left := make([]string, 0, len(gone))
 	for _, id := range gone {
 		if _, _, inUse := p.see(w, id); inUse > 0 {
-			errs = append(errs, fmt.Errorf("pool: prefab %q is not declared any more, and has %d: %w", id, inUse, ErrInUse))
+			errs = append(errs, fmt.Errorf("%w: prefab %q is not declared any more, and has %d", ErrInUse, id, inUse))
 			continue
 		}
 		left = append(left, id)
@@ -357,7 +357,7 @@ func (p *Prefabs) refusal(w *registry.Window, d Declared) error {
 		return nil
 	}
 	if most := s.becomes(d, slots).reach; inUse > most {
-		return fmt.Errorf("pool: prefab %q: %d are too few, for there are %d: %w", d.Prefab, most, inUse, ErrInUse)
+		return fmt.Errorf("%w: prefab %q: %d are too few, for there are %d", ErrInUse, d.Prefab, most, inUse)
 	}
 	return nil
 }

@@ -261,12 +261,12 @@ func NewBlock[E any](w *Window, c *Class[E], name string, n int, initial *E) (*B
 func (r *Registry) makeBlock(class int, name string, n int) (*Block, error) {
 	c := r.class(class)
 	if n > r.cfg.MaxEntities || !r.takeRooms(int64(n)) {
-		return nil, fmt.Errorf("registry: a pool of %d slots: %w", n, ErrExhausted)
+		return nil, fmt.Errorf("%w: a pool of %d slots", ErrExhausted, n)
 	}
 	a := r.store.Pool(class, c.sig, c.name, c.slots, n, len(r.pools.blocks)+1)
 	if a == nil {
 		r.giveRoom(int64(n))
-		return nil, fmt.Errorf("registry: a pool of %d slots: no cache indices: %w", n, ErrExhausted)
+		return nil, fmt.Errorf("%w: a pool of %d slots: no cache indices", ErrExhausted, n)
 	}
 	base := a.Chunks()[0].Base()
 	first, ok := r.issuer.IssueRun(n, base)
@@ -277,7 +277,7 @@ func (r *Registry) makeBlock(class int, name string, n int) (*Block, error) {
 			a.Untake(ch, base+uint32(i)-ch.Base(), true)
 		}
 		r.store.Drop(a)
-		return nil, fmt.Errorf("registry: a pool of %d slots: no consecutive local indices: %w", n, ErrExhausted)
+		return nil, fmt.Errorf("%w: a pool of %d slots: no consecutive local indices", ErrExhausted, n)
 	}
 	b := r.blockFor(class, name, n, first)
 	r.addBlock(b, a, first)

@@ -30,7 +30,7 @@ func (b *Block) entered(a Access) (*Registry, error) {
 	case r.hist.inert:
 		return nil, errInert
 	case b.arch == nil:
-		return nil, fmt.Errorf("registry: the making of the pool was taken back: %w", ErrStale)
+		return nil, fmt.Errorf("%w: the making of the pool was taken back", ErrStale)
 	}
 	return r, nil
 }
@@ -196,7 +196,7 @@ func (b *Block) despawnIn(a Access, h handles.Local) error {
 	i, ok := b.slotOf(h.Index())
 	switch {
 	case !ok && r.locals.Status(h) == handles.Live, !ok && h == 0:
-		return fmt.Errorf("registry: %v is not of this pool: %w", h, ErrInvalidHandle)
+		return fmt.Errorf("%w: %v is not of this pool", ErrInvalidHandle, h)
 	case !ok:
 		return r.gone(h)
 	case b.idle.Has(i) && b.tenant[i].Load() == h.Index() && r.locals.Alive(h):

@@ -20,6 +20,13 @@ import (
 // has no other.
 var ErrJournaled = errors.New("registry: its journal is being written, in which a load has no place")
 
+// undetermined is an ErrDeterministic with a text of its own: the other one's is about registries that are deterministic.
+type undetermined string
+
+func (e undetermined) Error() string { return "registry: " + string(e) }
+
+func (e undetermined) Unwrap() error { return ErrDeterministic }
+
 // errWish refuses a record for a journal: what parts of a loop in a window put off may be a closure.
 var errWish = errors.New("registry: a callback from outside has put structure off to the next window (SpawnLater, AddLater, RemoveLater or Defer in a parallel loop): a journal has no words for that")
 
@@ -66,7 +73,7 @@ func (c *Core) Cosmetics() (n int) {
 func (c *Core) KeepRecords() error {
 	r := c.r
 	if !r.cfg.Deterministic {
-		return fmt.Errorf("registry: records that can be done again need Config.Deterministic: %w", ErrDeterministic)
+		return undetermined("records that can be done again need Config.Deterministic")
 	}
 	r.forbid()
 	r.beginHistory()
@@ -400,7 +407,7 @@ func (c *Core) Feed(v *Record) error {
 		return nil
 	}
 	if !r.cfg.Deterministic {
-		return fmt.Errorf("registry: a record is done in a registry with Config.Deterministic: %w", ErrDeterministic)
+		return undetermined("a record is done again in a registry with Config.Deterministic")
 	}
 	if v.r != r || v.rec.frame != r.frame.Load()+1 {
 		return ErrTooOld

@@ -54,7 +54,7 @@ func PrepareRestore(w *Window, s *State) (*Restoration, error) {
 		}
 	}
 	if p.alive+p.reserved-p.lodged+p.pooled > r.cfg.MaxEntities {
-		return nil, fmt.Errorf("registry: %d entities, %d slots of pools and %d reservations, MaxEntities is %d: %w", p.alive-p.lodged, p.pooled, p.reserved, r.cfg.MaxEntities, ErrExhausted)
+		return nil, fmt.Errorf("%w: %d entities, %d slots of pools and %d reservations, and MaxEntities is %d", ErrExhausted, p.alive-p.lodged, p.pooled, p.reserved, r.cfg.MaxEntities)
 	}
 	return p, nil
 }

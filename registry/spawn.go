@@ -220,7 +220,7 @@ func (c *Class[E]) SpawnReserved(w *Window, h handles.Local, e E) error {
 	switch r.locals.Status(h) {
 	case handles.NotSpawned:
 	case handles.Live:
-		return fmt.Errorf("registry: %v has its entity already: %w", h, ErrInvalidHandle)
+		return fmt.Errorf("%w: %v has its entity already", ErrInvalidHandle, h)
 	default:
 		r.noteUnborn(h)
 		return r.gone(h)

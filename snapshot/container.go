@@ -84,7 +84,7 @@ func (c *containerWriter) header() ([]byte, error) {
 	total := uint64(headerBytes + len(c.sections)*(entryBytes+sumBytes) + sumBytes)
 	for _, e := range c.sections {
 		if e.err != nil {
-			return nil, fmt.Errorf("snapshot: section %d: %w", e.id, e.err)
+			return nil, fmt.Errorf("section %d: %w", e.id, e.err)
 		}
 		total += e.length()
 	}

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"strings"
 	"syscall"
 )
 
@@ -124,7 +125,7 @@ func writeFileOn(d disk, path string, w io.WriterTo) (err error) {
 			d.remove(f.Name())
 		}
 		if err != nil {
-			err = fmt.Errorf("snapshot: write %s: %w", path, err)
+			err = within(err, "write %s", path)
 		}
 	}()
 	if mode, err := d.mode(path); err == nil {
@@ -154,4 +155,13 @@ func writeFileOn(d disk, path string, w io.WriterTo) (err error) {
 		return fmt.Errorf("written, but sync of the directory failed: %w", err)
 	}
 	return nil
+}
+
+// within says what err has come to. An error of this package begins with its name already, and stays in front.
+func within(err error, format string, args ...any) error {
+	what := fmt.Sprintf(format, args...)
+	if strings.HasPrefix(err.Error(), "snapshot: ") {
+		return fmt.Errorf("%w: %s", err, what)
+	}
+	return fmt.Errorf("snapshot: %s: %w", what, err)
 }

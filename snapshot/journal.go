@@ -336,7 +336,7 @@ func (j *Journal) step(s *registry.Step) error {
 	if has&hasClass != 0 {
 		rank, ok := j.schema.classRank[s.Class]
 		if !ok {
-			return fmt.Errorf("snapshot: an entity of class number %d, which was registered after the journal was opened: %w", s.Class, ErrSchema)
+			return fmt.Errorf("%w: an entity of class number %d, which was registered after the journal was opened", ErrSchema, s.Class)
 		}
 		b = binary.AppendUvarint(b, uint64(rank))
 	}
@@ -344,7 +344,7 @@ func (j *Journal) step(s *registry.Step) error {
 	if has&hasComponent != 0 {
 		var ok bool
 		if rank, ok = j.schema.compRank[s.Component]; !ok {
-			return fmt.Errorf("snapshot: component number %d was registered after the journal was opened: %w", s.Component, ErrSchema)
+			return fmt.Errorf("%w: component number %d was registered after the journal was opened", ErrSchema, s.Component)
 		}
 		b = append(b, byte(rank))
 	}

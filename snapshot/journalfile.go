@@ -279,7 +279,7 @@ func tornError(what string, err error) error {
 
 // stop ends reading at offset: whatever comes behind it is lost.
 func (r *logReader) stop(err error) {
-	r.reason = fmt.Errorf("snapshot: journal segment %d at byte %d: %w", r.index+1, r.offset, err)
+	r.reason = within(err, "journal segment %d at byte %d", r.index+1, r.offset)
 	behind := r.index
 	if r.file != nil {
 		r.lost = max(r.size-r.offset, 0)
@@ -506,7 +506,7 @@ func (l *logWriter) close() error {
 
 // fail makes the first failure final.
 func (l *logWriter) fail(err error) error {
-	l.err = fmt.Errorf("snapshot: journal segment %d: %w", l.number, err)
+	l.err = within(err, "journal segment %d", l.number)
 	return l.err
 }
 

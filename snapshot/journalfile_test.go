@@ -246,11 +246,11 @@ func TestLogCutAnywhereKeepsAllBeforeTheCut(t *testing.T) {
 				require.NoError(t, reason, "a log that is only shorter")
 			} else {
 				require.ErrorIs(t, reason, ErrDamaged)
-				where := fmt.Sprintf("segment %d at byte %d:", s+1, kept.offset)
+				where := fmt.Sprintf("segment %d at byte %d", s+1, kept.offset)
 				if atBorder {
-					where = fmt.Sprintf("segment %d at byte 0:", s+2)
+					where = fmt.Sprintf("segment %d at byte 0", s+2)
 				} else if kept.segment < s+1 {
-					where = fmt.Sprintf("segment %d at byte 0:", s+1)
+					where = fmt.Sprintf("segment %d at byte 0", s+1)
 				}
 				require.ErrorContains(t, reason, where)
 			}
@@ -325,8 +325,8 @@ func TestLogNoticesWhatIsMissingOrForeign(t *testing.T) {
 		lost    int64
 		want    string
 	}{
-		"the first segment":      {altered(d, names[0], nil), 0, size(names[1:]), "segment 1 at byte 0: snapshot: damaged: it is missing"},
-		"the third segment":      {altered(d, names[2], nil), upTo(2), size(names[3:]), "segment 3 at byte 0: snapshot: damaged: it is missing"},
+		"the first segment":      {altered(d, names[0], nil), 0, size(names[1:]), "snapshot: damaged: it is missing: journal segment 1 at byte 0"},
+		"the third segment":      {altered(d, names[2], nil), upTo(2), size(names[3:]), "snapshot: damaged: it is missing: journal segment 3 at byte 0"},
 		"another's segment":      {altered(d, names[1], other.files[names[1]].data), upTo(1), size(names[2:]) + int64(len(other.files[names[1]].data)), "it does not follow the segment before"},
 		"a segment twice":        {altered(d, names[2], second), upTo(2), size(names[1:2]) + size(names[3:]), "it says that it is segment 2"},
 		"a record left out":      {altered(d, names[0], gap), 1, size(names) - ends[2].offset, "record 3 follows record 1"},

@@ -117,7 +117,7 @@ func (j *JournalReader) LoadState(w *registry.Window) error {
 	}
 	defer f.Close() // nothing was written
 	if err := Load(f, w); err != nil {
-		return fmt.Errorf("snapshot: %s: %w", startFile, err)
+		return fmt.Errorf("%s: %w", startFile, err)
 	}
 	return nil
 }
@@ -226,7 +226,7 @@ func (j *JournalReader) read() error {
 	default:
 		d.fail("a record of kind %d", kind)
 	}
-	return fmt.Errorf("snapshot: journal behind frame %d: %w", j.previous, d.err)
+	return fmt.Errorf("journal behind frame %d: %w", j.previous, d.err)
 }
 
 func (j *JournalReader) frame(d *decoder) error {
@@ -243,7 +243,7 @@ func (j *JournalReader) frame(d *decoder) error {
 		d.fail("frame %d follows frame %d", f.Number, j.previous)
 	}
 	if d.err != nil {
-		return fmt.Errorf("snapshot: journal behind frame %d: %w", j.previous, d.err)
+		return fmt.Errorf("journal behind frame %d: %w", j.previous, d.err)
 	}
 	f.body = append(f.body, d.bytes(d.left())...)
 	j.previous = f.Number
@@ -291,7 +291,7 @@ func (j *JournalReader) amend(d *decoder) error {
 		}
 	}
 	if err := d.end(); err != nil {
-		return fmt.Errorf("snapshot: journal behind frame %d: %w", j.previous, err)
+		return fmt.Errorf("journal behind frame %d: %w", j.previous, err)
 	}
 	return nil
 }
@@ -303,7 +303,7 @@ func (j *JournalReader) amend(d *decoder) error {
 func (f *JournalFrame) Fill(rec *registry.Record) error {
 	for _, l := range f.Lost {
 		if err := rec.Lose(l); err != nil {
-			return fmt.Errorf("snapshot: journal: frame %d: %w: %w", f.Number, ErrDamaged, err)
+			return fmt.Errorf("%w: journal: frame %d: %w", ErrDamaged, f.Number, err)
 		}
 	}
 	d := &decoder{data: f.body}
@@ -313,7 +313,7 @@ func (f *JournalFrame) Fill(rec *registry.Record) error {
 			if !errors.Is(err, ErrDamaged) {
 				err = fmt.Errorf("%w: %w", ErrDamaged, err)
 			}
-			return fmt.Errorf("snapshot: journal: frame %d: %w", f.Number, err)
+			return fmt.Errorf("journal: frame %d: %w", f.Number, err)
 		}
 	}
 	return nil

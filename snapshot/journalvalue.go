@@ -45,7 +45,7 @@ func (c *fieldCodec) append(dst []byte, s *registry.Step) ([]byte, error) {
 		return err
 	})
 	if size := len(dst) - at - 4; err == nil && (size < 0 || size > maxRecordBytes) {
-		err = fmt.Errorf("snapshot: component %s: %w: a value of %d bytes", c.codec.comp.Name, ErrTooLarge, size)
+		err = fmt.Errorf("%w: component %s: a value of %d bytes", ErrTooLarge, c.codec.comp.Name, size)
 	}
 	if err == nil {
 		binary.LittleEndian.PutUint32(dst[at:], uint32(len(dst)-at-4))

@@ -68,7 +68,7 @@ func (f *Field[V]) advanceFar(a registry.Access) bool {
 	}
 	defer registry.Finish(a)
 	if a.Registry() != f.reg {
-		panic(fmt.Errorf("views: cursor on %v: %w", f.h, ErrForeign))
+		panic(fmt.Errorf("%w: cursor on %v", ErrForeign, f.h))
 	}
 	list := store.Archetypes()
 	arch, chunk, slot := f.next(a, list)

@@ -60,7 +60,8 @@ func classHas[E any](r *registry.Registry, columns []cursorColumn) error {
 	}
 	for _, column := range columns {
 		if !column.optional && !sig.Has(column.id) {
-			return fmt.Errorf("field %s: class %v: %w", column.name, e, column.missing)
+			comp, _ := r.Schema().ByID(column.id)
+			return fmt.Errorf("field %s: class %v: component %s: %w", column.name, e, comp.Name, registry.ErrNoComponent)
 		}
 	}
 	return nil

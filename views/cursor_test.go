@@ -185,7 +185,7 @@ func TestWhatAViewAnswers(t *testing.T) {
 				allAre(t, nil, ask(a))
 				other.window(func(win *registry.Window) {
 					allAre(t, views.ErrForeign, ask(win))
-					require.PanicsWithError(t, "views: cursor on L0.0: views: token of another registry", func() {
+					require.PanicsWithError(t, "views: token of another registry: cursor on L0.0", func() {
 						field[Position, float64](w, 0, "X").Advance(win)
 					})
 				})

@@ -16,7 +16,7 @@ func takeLease(l *registry.Lease, r *registry.Registry, a registry.Access, h han
 		return nil, 0, err
 	}
 	if opens != r {
-		return nil, 0, fmt.Errorf("views: cursor on %v: %w", h, ErrForeign)
+		return nil, 0, fmt.Errorf("%w: cursor on %v", ErrForeign, h)
 	}
 	return l.Take(a, h)
 }

@@ -92,7 +92,7 @@ func (p *spare[T]) lookAt() *archetype.Chunk {
 // matchingPublished lists the archetypes of the snapshot that match.
 func (q *Query[T]) matchingPublished(s *registry.Snapshot) []match {
 	if s.Registry() != q.reg {
-		panic(fmt.Errorf("views: query %v: %w", reflect.TypeFor[T](), ErrForeign))
+		panic(fmt.Errorf("%w: query %v", ErrForeign, reflect.TypeFor[T]()))
 	}
 	for _, comp := range q.plan.shown {
 		if err := s.Readable(comp); err != nil {

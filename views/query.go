@@ -228,7 +228,7 @@ func (q *Query[T]) matching(a registry.Access, store *archetype.Store) []match {
 
 func (q *Query[T]) match(a registry.Access, store *archetype.Store) []match {
 	if a.Registry() != q.reg {
-		panic(fmt.Errorf("views: query %v: %w", reflect.TypeFor[T](), ErrForeign))
+		panic(fmt.Errorf("%w: query %v", ErrForeign, reflect.TypeFor[T]()))
 	}
 	m := q.plan.find(store)
 	q.matched.Store(m)
