@@ -384,12 +384,12 @@ func alter(v reflect.Value) bool {
 }
 
 // NothingLeft says what an engine left behind that has been stopped: waiting callers, queued operations, frames that
-// somebody holds, and goroutines beyond the number there were before it was made, which get two seconds to end.
+// somebody holds, and goroutines beyond the number there were before it was made, which get 20 seconds to end.
 //
 // Errors: each thing that is left; goroutines by their stacks.
 // Concurrency: any goroutine, when the engine has been stopped. Allocates: for an error.
 func NothingLeft(e *logic.Engine, goroutines int) error {
-	return nothingLeft(e, goroutines, 2*time.Second)
+	return nothingLeft(e, goroutines, stopLimit)
 }
 
 func nothingLeft(e *logic.Engine, goroutines int, within time.Duration) error {

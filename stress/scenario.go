@@ -360,6 +360,10 @@ func (g *rig) watch(ctx context.Context, run <-chan error) (failure error, ended
 	for {
 		select {
 		case <-over.C:
+			if late := time.Since(g.began) > g.o.For+stopLimit; !late && g.idle() {
+				over.Reset(progressEvery)
+				continue
+			}
 			return nil, false
 		case <-ctx.Done():
 			g.interrupted = true
@@ -381,6 +385,11 @@ func (g *rig) watch(ctx context.Context, run <-chan error) (failure error, ended
 			g.o.Progress(Progress{g.name, elapsed, g.o.For, uint64(g.ops.Value()), g.eng.FrameNumber(), violations})
 		}
 	}
+}
+
+// idle says that nothing has been done yet: on a machine with much else to do, a short time passes before anybody runs.
+func (g *rig) idle() bool {
+	return g.eng.FrameNumber() < 2 || g.ops.Value() < int64(len(g.producers))
 }
 
 // markHeap notes what the heap holds after a collection.

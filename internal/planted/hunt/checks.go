@@ -47,7 +47,7 @@ var generals = []check{
 	{pkg: "snapshot", kind: "mutation", tests: "EveryBitShows|HashSeesStructure|LeafAtFindsEveryByte"},
 	{pkg: "snapshot", kind: "seeds", tests: "^Fuzz"},
 	{pkg: "logic", kind: "model", tests: "PeersThatMisbehave|AnInboxAgrees"},
-	{pkg: "logic", kind: "simulation", tests: "^TestSimulation$|EveryScheduleOfFewPreemptions", tags: "faults"},
+	{pkg: "logic", kind: "simulation", tests: "^TestSimulation$", tags: "faults"},
 	{pkg: "logic", kind: "race", tests: "HistoriesAreLinearizable|SixteenGoroutinesAndEveryOperation|PeersComeAndGoWhile", race: true},
 	{pkg: "logic", kind: "history", tests: "HistoriesAreLinearizable"},
 	{pkg: "logic", kind: "ledger", tests: "ALedgerSurvivesRollbacks|ALedgerOfPools|SixteenGoroutinesAndEveryOperation|RollbacksAmidOutsiders|NetNamesStayWithTheirEntities"},

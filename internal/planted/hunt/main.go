@@ -293,6 +293,9 @@ func (h *hunter) try(c check, b planted.Bug) (v verdict) {
 	cmd.WaitDelay = time.Second
 	cmd.Env = append(os.Environ(), planted.Variable+"=", "RAPID_NOFAILFILE=1", "RAPID_CHECKS=60", "RAPID_SHRINKTIME=1s",
 		"AIRLOCK_SIM_FIRST=1", "AIRLOCK_SIM_SEEDS=16", "AIRLOCK_SIM_SAVED="+filepath.Join(h.dir, "seeds.txt")) // the same seeds each time
+	if c.race {
+		cmd.Env = append(cmd.Env, "GORACE=halt_on_error=1") // what goes on may hang
+	}
 	if b != planted.None {
 		cmd.Env = append(cmd.Env, planted.Variable+"="+b.String())
 	}
