@@ -1,6 +1,7 @@
 package inspect_test
 
 import (
+	"bufio"
 	"context"
 	"encoding/json"
 	"io"
@@ -33,6 +34,7 @@ import (
 const (
 	loadFor     = "AIRLOCK_PAGE_LOAD"
 	clientsOf   = "AIRLOCK_PAGE_CLIENTS" // set in the process of the clients: the address
+	elsewhere   = "AIRLOCK_PAGE_OTHER"   // set in the process of another page
 	slowClients = 32
 	askers      = 16
 	asksASecond = 1000
@@ -94,6 +96,39 @@ func TestPageLoadClients(t *testing.T) {
 	require.NoError(t, err)
 	_, _ = os.Stdout.Write(append(line, '\n'))
 	http.DefaultClient.CloseIdleConnections()
+}
+
+// TestPageLoadElsewhere is a process with another page, whose clients use the machine, but not the program that is measured.
+// It prints the address, and ends with its input.
+func TestPageLoadElsewhere(t *testing.T) {
+	if os.Getenv(elsewhere) == "" {
+		t.Skip("is run by the other tests of the load")
+	}
+	k := newWorld(t, registry.Config{}, inspect.Config{})
+	k.fleet(100_000)
+	k.run()
+	_, _ = os.Stdout.WriteString(k.server.Listener.Addr().String() + "\n")
+	_, _ = io.Copy(io.Discard, os.Stdin)
+}
+
+// another starts that process.
+func another(t *testing.T) (address string) {
+	t.Helper()
+	cmd := exec.Command(os.Args[0], "-test.run=^TestPageLoadElsewhere$")
+	cmd.Env = append(os.Environ(), elsewhere+"=1")
+	in, err := cmd.StdinPipe()
+	require.NoError(t, err)
+	out, err := cmd.StdoutPipe()
+	require.NoError(t, err)
+	require.NoError(t, cmd.Start())
+	t.Cleanup(func() {
+		_ = in.Close()
+		assert.NoError(t, cmd.Wait())
+	})
+	lines := bufio.NewScanner(out)
+	require.True(t, lines.Scan())
+	go func() { _, _ = io.Copy(io.Discard, out) }()
+	return lines.Text()
 }
 
 func status(ctx context.Context, url string) int {
@@ -168,8 +203,10 @@ func look(t *testing.T, address string) (leave func() looked) {
 	}
 }
 
-// watched are the times of the frames of a load, stretch by stretch. Clients look on in every second one.
+// watched are the times of the frames of a load, stretch by stretch. Of three that follow each other the first has no clients, the
+// second has them look at another program's page, and the third at the page of the engine that is measured.
 type watched struct {
+	other   string       // address of the other page
 	stretch atomic.Int64 // the present one, below zero while clients come or go
 	times   [][]time.Duration
 	clients []looked
@@ -178,6 +215,7 @@ type watched struct {
 const (
 	stretchOf = 5 * time.Second
 	settling  = time.Second
+	kinds     = 3
 )
 
 // beside measures each frame from within the next one, and has clients come and go.
@@ -203,8 +241,8 @@ func (m *watched) beside(t *testing.T, e *logic.Engine) (leave func()) {
 		defer unserve()
 		for i := int64(0); ctx.Err() == nil; i++ {
 			gone := func() {}
-			if i%2 == 1 {
-				leave := look(t, address)
+			if i%kinds > 0 {
+				leave := look(t, []string{m.other, address}[i%kinds-1])
 				gone = func() { m.clients = append(m.clients, leave()) }
 			}
 			for _, step := range []struct {
@@ -241,41 +279,50 @@ func TestPageLoadMovesNoFrame(t *testing.T) {
 	length := loadTime(t)
 	paced, ok := stress.Find("paced")
 	require.True(t, ok)
-	var m watched
+	m := watched{other: another(t)}
 	report, err := paced.Run(t.Context(), stress.Options{
 		For: length, Seed: 1, Beside: func(e *logic.Engine) func() { return m.beside(t, e) },
 	})
 	require.NoError(t, err)
 	assert.Zero(t, report.Violated, report)
 
-	whole := len(m.times) - len(m.times)%2
-	if last := len(m.times) - 1; len(m.times[last]) < len(m.times[0])/2 { // the time was over amid it
-		whole = last - last%2
+	whole := len(m.times)
+	if len(m.times[whole-1]) < len(m.times[0])/2 { // the time was over amid it
+		whole--
 	}
+	whole -= whole % kinds
 	require.Positive(t, whole, "too short")
-	var moved, noise []float64
-	var sums [2][]time.Duration
-	for i := 0; i < whole; i += 2 {
-		without, with := p99(m.times[i]), p99(m.times[i+1])
-		moved = append(moved, float64(with)/float64(without))
-		if i > 0 {
-			noise = append(noise, float64(without)/float64(p99(m.times[i-2])))
+	var moved [kinds][]float64 // to the stretch without clients; that to the one before
+	var all [kinds][]time.Duration
+	for i := 0; i < whole; i++ {
+		kind := i % kinds
+		all[kind] = append(all[kind], m.times[i]...)
+		if to := i - kind; kind > 0 || i >= kinds {
+			if kind == 0 {
+				to -= kinds
+			}
+			moved[kind] = append(moved[kind], float64(p99(m.times[i]))/float64(p99(m.times[to])))
 		}
-		sums[0], sums[1] = append(sums[0], m.times[i]...), append(sums[1], m.times[i+1]...)
-		l := m.clients[i/2]
-		t.Logf("p99 without %v, with %v: %.3f; %.0f requests a second, %d refused, %.0f KiB a second to slow clients, %.0f of %d streams opened again",
-			without, with, moved[len(moved)-1], l.Asked/l.Seconds, l.Refused, l.SlowKiB/l.Seconds, l.Again, slowClients)
+		if kind > 0 {
+			l := m.clients[i/kinds*(kinds-1)+kind-1]
+			t.Logf("%.0f requests a second, %d refused, %.0f KiB a second to slow clients, %.0f of %d streams opened again",
+				l.Asked/l.Seconds, l.Refused, l.SlowKiB/l.Seconds, l.Again, slowClients)
+			assert.Zero(t, l.Refused)
+			assert.Greater(t, l.Asked/l.Seconds, 0.95*asksASecond)
+		}
 	}
-	t.Logf("p99 of all frames: without %v of %d, with %v of %d", p99(sums[0]), len(sums[0]), p99(sums[1]), len(sums[1]))
-	t.Logf("median of %d pairs: %.3f, from %.3f to %.3f", len(moved), median(moved), slices.Min(moved), slices.Max(moved))
-	if len(noise) > 0 {
-		t.Logf("without clients, to the stretch without before: median %.3f, from %.3f to %.3f", median(noise), slices.Min(noise), slices.Max(noise))
+	for kind, name := range []string{"no clients", "clients elsewhere", "clients here"} {
+		t.Logf("%s: p99 of %d frames %v, p50 %v", name, len(all[kind]), p99(all[kind]), slices.Sorted(slices.Values(all[kind]))[len(all[kind])/2])
+		if len(moved[kind]) > 0 {
+			t.Logf("%s: p99 to a stretch without: median of %d %.3f, from %.3f to %.3f", name, len(moved[kind]), median(moved[kind]), slices.Min(moved[kind]), slices.Max(moved[kind]))
+		}
 	}
-	for _, l := range m.clients[:whole/2] {
-		assert.Zero(t, l.Refused)
-		assert.Greater(t, l.Asked/l.Seconds, 0.95*asksASecond)
+	var page []float64
+	for i := kinds - 1; i < whole; i += kinds {
+		page = append(page, float64(p99(m.times[i]))/float64(p99(m.times[i-1])))
 	}
-	assert.LessOrEqual(t, median(moved), mostMoved)
+	t.Logf("clients here, to clients elsewhere: median %.3f, from %.3f to %.3f", median(page), slices.Min(page), slices.Max(page))
+	assert.LessOrEqual(t, median(moved[kinds-1]), mostMoved)
 }
 
 // The paced load itself hands out handles as its producers come. This is as much, in an order that does not depend on them.
