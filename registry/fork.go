@@ -33,7 +33,7 @@ func Workers(a Access) int {
 // lent is the hooks of the engine whose frame a is, if it lends goroutines. A window has one holder,
 // a part its own worker, and Update, in whose time an engine may come or go, no engine.
 func lent(r *Registry, a Access) *Hooks {
-	if t := a.tokenOf(); t.kind != frameToken || t.work != nil {
+	if t := a.tokenOf(); t.kind != frameToken || t.part {
 		return nil
 	}
 	if h := r.lender; h != nil && h.Spread != nil && h.Workers > 1 {
@@ -58,7 +58,7 @@ func lent(r *Registry, a Access) *Hooks {
 // Concurrency: as the token. Allocates: no, as testing.AllocsPerRun counts, but for growth.
 func Fork(a Access, t Task, parts int, spread bool) {
 	r := mustOpen(a)
-	if k := a.tokenOf().work; k != nil {
+	if k := a.tokenOf().worker(); k != nil {
 		forkInside(k.frame, t, parts)
 		return
 	}
@@ -179,7 +179,7 @@ func (fk *fork) begin(r *Registry, t Task, parts, workers int) {
 		k := fk.workers[i]
 		k.claimed, k.claimEnd = 0, 0
 		k.frame = r.cutFrame()
-		k.frame.work = k
+		k.frame.part, k.frame.work = true, k
 	}
 }
 

@@ -86,7 +86,7 @@ func eachChunk(a Access, temporal bool, fn func(l *Look) bool) error {
 	}
 	Iterate(a)
 	defer Finish(a)
-	l.begin(inWindow, a.tokenOf().work == nil)
+	l.begin(inWindow, !a.tokenOf().part)
 	for _, arch := range r.store.Archetypes() {
 		if temporal && !arch.Temporal() {
 			continue

@@ -28,7 +28,7 @@ const tookInitial = 1
 
 // openShort opens the short way in for a window or a frame, and the one out, if nothing unusual is going on: see Registry.shortIn.
 func (r *Registry) openShort(t *token) {
-	if r.cfg.TemporalFrames != 0 || r.rec != nil || r.iterating != 0 || t.work != nil {
+	if r.cfg.TemporalFrames != 0 || r.rec != nil || r.iterating != 0 || t.part {
 		return
 	}
 	r.shortIn = t

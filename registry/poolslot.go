@@ -25,7 +25,7 @@ func (b *Block) entered(a Access) (*Registry, error) {
 		return nil, err
 	case r != b.r:
 		return nil, fmt.Errorf("registry: the pool belongs to another registry")
-	case a.tokenOf().work != nil:
+	case a.tokenOf().part:
 		return nil, ErrParallel
 	case r.hist.inert:
 		return nil, errInert

@@ -3,6 +3,7 @@ package registry
 import (
 	"math/rand/v2"
 	"sync/atomic"
+	"unsafe"
 )
 
 // Access is the right to read one registry's cells: *Window, *Frame or *Snapshot.
@@ -19,15 +20,24 @@ type Access interface {
 }
 
 // token is what Window and Frame share. A token is made once and never reused, so that one
-// kept too long can be told from the current one; blocks of tokens keep that cheap.
+// kept too long can be told from the current one; blocks of tokens keep that cheap. A window's is
+// all that an operation leaves to the garbage collector, so it is small.
 //
 // closed is atomic because a token may leak to another goroutine: using it late must be
 // an error there, not a data race.
 type token struct {
 	r      *Registry
 	kind   tokenKind
+	part   bool // of a Fork: it is the token of a Frame with a worker
 	closed atomic.Bool
-	work   *forkWorker // whose part of a Fork the token is for; nil for any other
+}
+
+// worker is whose part of a Fork the token is for; nil for any other.
+func (t *token) worker() *forkWorker {
+	if !t.part {
+		return nil
+	}
+	return (*Frame)(unsafe.Pointer(t)).work // sound: only begin of a fork sets part, in a Frame, whose first field it is
 }
 
 type tokenKind uint8
@@ -87,6 +97,7 @@ func (w *Window) open() (*Registry, error) {
 type Frame struct {
 	token
 	number uint64
+	work   *forkWorker // whose part of a Fork the frame is for; nil for any other
 }
 
 // Registry is the registry whose frame this is.
