@@ -2,6 +2,7 @@ package registry_test
 
 import (
 	"fmt"
+	"maps"
 	"reflect"
 	"slices"
 	"strings"
@@ -171,7 +172,7 @@ func TestARestoredRegistryIsTheOneThatWasSaved(t *testing.T) {
 			}))
 			want := clone(s.state)
 			again := newMachine(t, c)
-			again.m, again.all = k.m.clone(), slices.Clone(k.all)
+			again.m, again.all, again.before = k.m.clone(), slices.Clone(k.all), maps.Clone(k.m.obits)
 			require.NoError(t, again.r.Update(func(w *registry.Window) error {
 				p, err := registry.PrepareRestore(w, s.state)
 				require.NoError(t, err)
