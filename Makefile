@@ -64,11 +64,11 @@ lint: bin/staticcheck
 unit:
 	$(call stage,unit: tests and import rules,$(GOTEST) ./... && ($(call each,$(GOTEST) ./...)))
 
-# Under the race detector a step of a model takes ten times as long: a fifth of the walks, unless RAPID_CHECKS says
+# Under the race detector a step of a model takes ten times as long: a tenth of the walks, unless RAPID_CHECKS says
 # otherwise, and the short forms of what is long. Left out is where nothing runs beside anything.
 ALONE := internal/(bitset|tidy|planted.*|fault|browser.*)|cmd/airlock|examples/(guide|cookbook|views|worlds|externalarray)|views/wide
 
-race: export RAPID_CHECKS := $(or $(RAPID_CHECKS),20)
+race: export RAPID_CHECKS := $(or $(RAPID_CHECKS),10)
 race:
 	$(call stage,race: tests with the race detector,$(GOTEST) -short -race $$(go list ./... | grep -Ev '/($(ALONE))$$') && ($(call each,$(GOTEST) -short -race ./...)))
 

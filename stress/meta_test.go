@@ -92,6 +92,9 @@ func TestAScriptIsTheSameOnEveryStage(t *testing.T) {
 
 // The scripts and digests below testdata hold for every build: with checks or without, with the race detector or not.
 func TestSavedScriptsEndAsTheyDid(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes half a minute under the race detector, and the scripts of the next test have all its operations")
+	}
 	files, err := filepath.Glob(filepath.Join("testdata", "scripts", "*.script"))
 	require.NoError(t, err)
 	require.NotEmpty(t, files)
