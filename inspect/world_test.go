@@ -83,7 +83,7 @@ func published[C any](r *registry.Registry) error {
 	return err
 }
 
-// run has the engine run until the test ends.
+// run has the engine run, from now on until the test ends.
 func (k *world) run() {
 	ended := make(chan error, 1)
 	go func() { ended <- k.e.Run(context.Background()) }()
@@ -91,6 +91,8 @@ func (k *world) run() {
 		require.NoError(k.t, k.e.Stop())
 		require.NoError(k.t, <-ended)
 	})
+	// Only what runs can be paused, and what was stopped before it ran never does.
+	require.NoError(k.t, k.e.Spawn(context.Background(), func(*registry.Window) error { return nil }))
 }
 
 // step runs a frame with a window.
