@@ -14,8 +14,9 @@ ROUNDS   ?= 10
 # Stamping builds with the commit fails where the checkout belongs to another user, and nothing here reads the stamp.
 export GOFLAGS := $(strip $(GOFLAGS) -buildvcs=false)
 
-# Test results are never taken from a cache: most tests here are about timing and order.
-GOTEST := go test -count=1 -timeout=5m
+# Test results are never taken from a cache: most tests here are about timing and order. What go test would vet, vet has
+# vetted, and more; doing it again for each build takes as long as some of the tests.
+GOTEST := go test -count=1 -timeout=5m -vet=off
 
 # What is not of the library's module: packages that bring a dependency of their own. ./... does not reach them.
 NESTED := snapshot/zstd
@@ -29,7 +30,7 @@ stage = @echo "== $(1)"; start=$$(date +%s); \
 	else echo "== $(1): FAILED after $$(($$(date +%s) - start)) s" >&2; exit 1; fi
 
 .NOTPARALLEL:
-.PHONY: help run test tools fmt vet lint unit race debug simd fuzz-short bench bench-check bench-compare fuzz faults faults-short sim sim-long planted worlds pages test-page page-pictures page-load loads stress soak soak-loads cover clean
+.PHONY: help run test tools fmt vet lint unit race debug simd fuzz-short bench bench-check bench-compare fuzz faults faults-short sim sim-long planted worlds pages test-page page-pictures page-load loads stress soak soak-loads repeats cover clean
 
 help: ## lists the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
@@ -176,7 +177,13 @@ soak-loads: loads ## runs every load in its long form, and writes what was run t
 
 soak: soak-loads ## repeats all tests under the race detector, checks on, at several GOMAXPROCS, and runs soak-loads: PKG, ROUNDS
 	go test -count=$(ROUNDS) -cpu=1,2,4,8 -race -tags=ecsdebug -timeout=4h $(PKG)
+	scripts/repeat $(REPEATS) $(PKG)
 	scripts/fuzz $(FUZZTIME) $(PKG)
+
+REPEATS ?= 200
+
+repeats: ## repeats each test in which goroutines run beside each other REPEATS times, under the race detector: PKG; LIMIT is seconds a test
+	scripts/repeat $(REPEATS) $(PKG)
 
 cover: ## measures which statements the tests reach: bin/cover.html
 	@mkdir -p bin
