@@ -306,14 +306,23 @@ func TestAPinCostsTheRingOneFrame(t *testing.T) {
 func (s *stage) frameNumber() uint64 { return s.r.Stats().Frame }
 
 func TestReadersBesideTheOwner(t *testing.T) {
+	frames := 300
+	if testing.Short() {
+		frames = 150
+	}
 	for _, temporal := range []int{0, 8} {
 		s := newStage(t, temporal)
 		hs := s.spawnActors(500)
+		var mortals []handles.Local // who die in the next frame
 		s.frame(func(w *registry.Window) {
+			var err error
+			mortals, err = s.actors.SpawnBatch(w, 250, nil)
+			require.NoError(t, err)
 			for n, h := range hs {
 				require.NoError(t, registry.Set(w, h, place{X: 2 + float64(n)}))
 			}
 		}, nil)
+		first, died := mortals[0], s.frameNumber()+1
 		stop := make(chan struct{})
 		var readers sync.WaitGroup
 		for k := range 4 {
@@ -323,6 +332,12 @@ func TestReadersBesideTheOwner(t *testing.T) {
 					case <-stop:
 						return
 					default:
+					}
+					for range 20 * (k / 3) { // one of them reads of the dead as well
+						if o, ok := s.r.Obituary(first); ok && o.Frame != died {
+							t.Errorf("%v died in frame %d, and not in %d", first, died, o.Frame)
+							return
+						}
 					}
 					snap, err := s.r.Acquire()
 					if k == 0 && i%2 == 0 {
@@ -348,13 +363,17 @@ func TestReadersBesideTheOwner(t *testing.T) {
 				}
 			})
 		}
-		for range 300 {
+		for range frames {
 			now := float64(s.frameNumber() + 1)
 			s.frame(func(w *registry.Window) { // they move to and fro
 				_ = registry.AddBatch(w, hs[:50], frozen{})
 				_ = registry.RemoveBatch[frozen](w, hs[50:100])
 				_ = registry.AddBatch(w, hs[50:100], frozen{})
 				_ = registry.RemoveBatch[frozen](w, hs[:50])
+				w.DestroyBatch(mortals)
+				var err error
+				mortals, err = s.actors.SpawnBatch(w, len(mortals), nil)
+				require.NoError(t, err)
 			}, func(f *registry.Frame) {
 				for n, h := range hs {
 					p, err := registry.Get[place](f, h)
