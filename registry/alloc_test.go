@@ -252,3 +252,45 @@ func TestASteadyUpdateAllocatesNothing(t *testing.T) {
 	})
 	require.NoError(t, err)
 }
+
+func TestWishesAllocateNothing(t *testing.T) {
+	onlyPlain(t)
+	k := newWorld(t, registry.Config{})
+	e := k.engine()
+	const many = 300 // more than a block of tokens
+	hs, young := make([]handles.Local, many), make([]handles.Local, many)
+	var failed error
+	check := func(err error) {
+		if err != nil {
+			failed = err
+		}
+	}
+	turn := system{"turn", func(f *registry.Frame) {
+		for i, h := range hs {
+			if h != 0 {
+				check(f.Destroy(h))
+			}
+			hs[i] = young[i]
+			if hs[i] != 0 {
+				check(registry.AddLater(f, hs[i], frozen{}))
+				check(registry.RemoveLater[frozen](f, hs[i]))
+			}
+			var err error
+			young[i], err = k.soldiers.SpawnLater(f, soldier{})
+			check(err)
+		}
+	}}
+	list := []system{turn}
+	frame := func() {
+		check(e.frame(nil, list...))
+		e.ConfirmLocal(e.FrameNumber())
+	}
+	for range 20 {
+		frame()
+	}
+	allocatesNothing(t, map[string]func(){"a frame of wishes": frame})
+	require.NoError(t, failed)
+	require.Empty(t, e.errs)
+	require.NoError(t, k.r.Verify())
+	require.Equal(t, many, k.r.Stats().Live, "the others are not born yet")
+}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/airlock-ecs/airlock/archetype"
 	"github.com/airlock-ecs/airlock/handles"
+	"github.com/airlock-ecs/airlock/internal/caller"
 	"github.com/airlock-ecs/airlock/internal/planted"
 )
 
@@ -167,7 +168,7 @@ func (r *Registry) dropWishes() {
 	r.wishes = r.wishes[:r.wishedBefore]
 }
 
-// runWishes grants what was wished since the last window, in order, each as a callback of
+// runWishes grants what was wished since the last window, in order, each as an operation of
 // its own. Owner only; workers of the frame have joined.
 func (r *Registry) runWishes() {
 	run := &r.granted
@@ -179,14 +180,7 @@ func (r *Registry) runWishes() {
 		run.list, r.wishes, run.next = r.wishes, run.list, 0
 	}
 	for run.next < len(run.list) {
-		wi := &run.list[run.next]
-		run.next++
-		if planted.Enabled && planted.Is(planted.WishLost) {
-			if run.next == 3 {
-				continue
-			}
-		}
-		if err := r.callbackRecover("deferred operation", func(w *Window) error { return r.grant(w, wi) }); err != nil {
+		if err := r.grantRow(run); err != nil {
 			r.report(err)
 		}
 	}
@@ -210,6 +204,50 @@ func (r *Registry) wishesGranted() {
 	}
 	clear(run.list)
 	run.list, run.next = run.list[:0], 0
+}
+
+// grantRow grants wishes up to one that fails, which alone is undone. As with operations, what guards them is set up once
+// for all. A wish that calls nobody's code has a window that nobody can keep: those share one.
+func (r *Registry) grantRow(run *wishRun) (err error) {
+	var open *Window
+	defer func() {
+		if v := recover(); v != nil {
+			err = newPanicError("deferred operation", v, r.frame.Load())
+		}
+	}()
+	defer func() {
+		if open != nil {
+			r.expire(open)
+			r.endCallback(false)
+		}
+	}()
+	caller.Within(r.id, func() {
+		var shared *Window
+		for err == nil && run.next < len(run.list) {
+			wi := &run.list[run.next]
+			run.next++
+			if planted.Enabled && planted.Is(planted.WishLost) && run.next == 3 {
+				continue
+			}
+			w := shared
+			if w == nil || wi.kind == wishCall {
+				w = r.newWindow()
+			}
+			if wi.kind != wishCall {
+				w.closed.Store(false)
+				shared = w
+			}
+			r.beginCallback()
+			r.openShort(&w.token)
+			open = w
+			if err = r.grant(w, wi); err == nil {
+				open = nil
+				r.expire(w)
+				r.endCallback(true)
+			}
+		}
+	})
+	return err
 }
 
 func (r *Registry) grant(w *Window, wi *wish) error {
