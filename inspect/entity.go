@@ -45,7 +45,7 @@ func entityTopic(h *Handler, q url.Values) (*keptView, error) {
 		return nil, err
 	}
 	return h.views.find("entity "+local.String(), &keptView{
-		h:       h,
+		h: h, event: "entity",
 		onLogic: func(w *registry.Window) any { return entityOf(w, local, "window") },
 		published: func() any {
 			var e *entity
