@@ -72,12 +72,13 @@ func safe(method string) bool { return method == http.MethodGet || method == htt
 // elsewhere is the end of a connection of which nobody knows where it ends.
 var elsewhere = netip.AddrPortFrom(netip.IPv4Unspecified(), 0)
 
-// localAddr is the end of the connection that the request came in by; invalid if it came by none that has an address: from a
-// test, or over a socket of this machine. Whoever listens in another way than by TCP, for HTTP/3 or through a tunnel, says
-// where in its own words: what is no address then is not this machine.
+// localAddr is the end of the connection that the request came in by; invalid if that is a socket of this machine, which has no
+// address. Whoever listens in another way than by TCP, for HTTP/3 or through a tunnel, says where in its own words: what is no
+// address then is not this machine. Nor is what nobody has said: a request of FastCGI, say, comes by way of a server that all the
+// world may reach, and has the Host that the world gave it.
 func localAddr(r *http.Request) netip.AddrPort {
 	switch a := r.Context().Value(http.LocalAddrContextKey).(type) {
-	case nil, *net.UnixAddr:
+	case *net.UnixAddr:
 		return netip.AddrPort{}
 	case net.Addr:
 		if p, err := netip.ParseAddrPort(a.String()); err == nil {

@@ -2,7 +2,6 @@ package inspect_test
 
 import (
 	"net/http"
-	"net/http/httptest"
 	"strings"
 	"testing"
 
@@ -31,8 +30,7 @@ func BenchmarkServe(b *testing.B) {
 	k.fleet(10_000)
 	for _, path := range []string{"/stats.json", "/history.json", "/metrics", "/world.json"} {
 		b.Run(strings.TrimPrefix(path, "/"), func(b *testing.B) {
-			r := httptest.NewRequest("GET", path, nil)
-			r.Host = "localhost"
+			r := request(b.Context(), "GET", path, nil)
 			w := &nowhere{}
 			b.ReportAllocs()
 			for b.Loop() {

@@ -6,7 +6,6 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
-	"net/http/httptest"
 	"strings"
 	"sync"
 	"testing"
@@ -39,10 +38,8 @@ func TestWhatManyAskForIsEncodedOnce(t *testing.T) {
 	for _, path := range []string{"/stats.json", "/history.json", "/metrics", "/world.json"} {
 		places, began := map[*byte]bool{}, time.Now()
 		for range 1000 {
-			r := httptest.NewRequest("GET", path, nil)
-			r.Host = "localhost"
 			w := &pieces{header: http.Header{}}
-			k.h.ServeHTTP(w, r)
+			k.h.ServeHTTP(w, request(t.Context(), "GET", path, nil))
 			require.Len(t, w.all, 1)
 			places[&w.all[0][0]] = true
 		}
@@ -71,9 +68,7 @@ func TestStreamsShareTheirEvents(t *testing.T) {
 		streams := [2]pieces{{header: http.Header{}}, {header: http.Header{}}}
 		for i := range streams {
 			all.Go(func() {
-				r := httptest.NewRequestWithContext(ctx, "GET", "/events?component=", nil)
-				r.Host = "localhost"
-				h.ServeHTTP(&streams[i], r)
+				h.ServeHTTP(&streams[i], request(ctx, "GET", "/events?component=", nil))
 			})
 		}
 		<-time.After(10 * time.Second)
