@@ -11,21 +11,19 @@ import (
 // slotLetters are how the map writes a slot.
 const slotLetters = "_.LIPTK"
 
-// chunkMap is what the slots of an archetype hold, chunk by chunk.
+// chunkMap is what the slots of an archetype hold: its head, and chunk by chunk as Logic has copied it.
 type chunkMap struct {
+	chunkMapHead
+	taken []registry.ChunkSlots
+}
+
+type chunkMapHead struct {
 	Archetype           int
 	Class               string
 	Frame               uint64
 	First, Chunks       int               // the first chunk shown, and how many there are
 	Allocated, Capacity int               // of all chunks
 	Letters             map[string]string // what stands for what
-	Map                 []chunkRow
-}
-
-type chunkRow struct {
-	Index int
-	Base  uint32 // cache index of the first slot
-	Slots string // a letter for each
 }
 
 func letters() map[string]string {
@@ -44,14 +42,14 @@ func chunksTopic(h *Handler, q url.Values) (*keptView, error) {
 	if err != nil || number < 0 || first < 0 {
 		return nil, errNoNumber
 	}
-	return h.views.find(fmt.Sprintf("chunks %d %d", number, first), &keptView{h: h, onLogic: func(w *registry.Window) any {
+	return h.views.find(fmt.Sprintf("chunks %d %d", number, first), &keptView{h: h, event: "chunks", onLogic: func(w *registry.Window) any {
 		return mapChunks(w, number, first)
 	}}), nil
 }
 
 // mapChunks runs on Logic: it copies, and what that is written as is found out elsewhere.
 func mapChunks(w *registry.Window, number, first int) any {
-	m := &takenMap{Archetype: number, First: first, Frame: w.FrameNumber()}
+	m := &chunkMap{chunkMapHead: chunkMapHead{Archetype: number, First: first, Frame: w.FrameNumber()}}
 	all := w.Registry().Archetypes()
 	if number >= len(all) {
 		return m
@@ -65,28 +63,20 @@ func mapChunks(w *registry.Window, number, first int) any {
 	return m
 }
 
-// takenMap is a chunkMap that is not written down yet.
-type takenMap struct {
-	Archetype           int
-	Class               string
-	Frame               uint64
-	First, Chunks       int
-	Allocated, Capacity int
-	taken               []registry.ChunkSlots
-}
-
-// MarshalJSON writes the map down, on the goroutine of whoever looks at it.
-func (m *takenMap) MarshalJSON() ([]byte, error) {
-	c := chunkMap{
-		Archetype: m.Archetype, Class: m.Class, Frame: m.Frame, First: m.First, Chunks: m.Chunks,
-		Allocated: m.Allocated, Capacity: m.Capacity, Letters: letters(), Map: []chunkRow{},
-	}
-	for _, t := range m.taken {
-		text := make([]byte, t.Slots)
-		for i := range text {
-			text[i] = slotLetters[t.At(i)]
+// appendJSON writes the map down, on the goroutine of whoever looks at it: of each chunk its place, the cache index of its first
+// slot, and a letter for each slot.
+func (m *chunkMap) appendJSON(buf []byte) []byte {
+	m.Letters = letters()
+	buf = append(appendHead(buf, &m.chunkMapHead), `,"Map":`...)
+	buf = appendList(buf, len(m.taken), func(buf []byte, i int) []byte {
+		t := &m.taken[i]
+		buf = strconv.AppendInt(append(buf, `{"Index":`...), int64(t.Index), 10)
+		buf = strconv.AppendUint(append(buf, `,"Base":`...), uint64(t.Base), 10)
+		buf = append(buf, `,"Slots":"`...)
+		for slot := range t.Slots {
+			buf = append(buf, slotLetters[t.At(slot)])
 		}
-		c.Map = append(c.Map, chunkRow{t.Index, t.Base, string(text)})
-	}
-	return encode(c), nil
+		return append(buf, `"}`...)
+	})
+	return append(buf, '}')
 }

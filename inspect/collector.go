@@ -1,7 +1,6 @@
 package inspect
 
 import (
-	"encoding/json"
 	"sync"
 	"time"
 
@@ -44,7 +43,7 @@ type reading struct {
 	pools   []poolRow
 	systems []*logic.System
 	figures figures
-	json    []byte        // of figures
+	message *message      // of figures
 	metrics func() []byte // made by the first who asks
 }
 
@@ -87,10 +86,18 @@ func (c *collector) takeLocked(now time.Time) *reading {
 		c.past = append(c.past, n)
 	}
 	n.figures = c.figuresOf(n, earlier)
-	n.json = encode(n.figures)
+	n.message = newMessage("stats", &n.figures, c.like())
 	n.metrics = sync.OnceValue(func() []byte { return metricsOf(n) })
 	c.last = n
 	return n
+}
+
+// like is the last message, which the next will be about as long as.
+func (c *collector) like() *message {
+	if c.last == nil {
+		return nil
+	}
+	return c.last.message
 }
 
 // collect keeps the past for the charts until the engine ends or the handler is closed.
@@ -109,13 +116,4 @@ func (h *Handler) collect() {
 			return
 		}
 	}
-}
-
-// encode writes JSON. What is written here can be: there are only numbers that JSON has.
-func encode(v any) []byte {
-	data, err := json.Marshal(v)
-	if err != nil {
-		data, _ = json.Marshal(map[string]string{"Error": err.Error()})
-	}
-	return data
 }

@@ -15,7 +15,9 @@
 //
 // # Who may ask
 //
-// The handler serves loopback only, whatever it listens on, unless [Config.Remote] says otherwise. It answers no request that a
+// The handler serves loopback only, whatever it listens on, unless [Config.Remote] says otherwise. Where a request came in, the server
+// says in its context ([http.LocalAddrContextKey]), as net/http does; one of which nobody says that is refused. Who puts a proxy before
+// the page lets in whom the proxy lets in. It answers no request that a
 // page of somebody else's has a browser make: the Host must be loopback with the right port, the origin its own. There
 // are no actions without a [Config.Token]; with one they are asked for with POST, bring it in a header, and are logged.
 //

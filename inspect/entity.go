@@ -1,9 +1,11 @@
 package inspect
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/url"
+	"reflect"
 
 	"github.com/airlock-ecs/airlock/handles"
 	"github.com/airlock-ecs/airlock/registry"
@@ -35,6 +37,19 @@ type component struct {
 	Name, Tier string
 	Fields     []field
 	Error      string `json:",omitempty"` // why it cannot be read
+
+	value reflect.Value // a copy, of which Fields are made
+}
+
+// appendJSON writes values down, which may be large, on the goroutine of whoever looks at them: in a window they are copied only.
+func (e *entity) appendJSON(buf []byte) []byte {
+	for i := range e.Components {
+		if c := &e.Components[i]; c.value.IsValid() {
+			c.Fields = fieldsOf(c.value)
+		}
+	}
+	data, _ := json.Marshal(e) // there are only texts and whole numbers
+	return append(buf, data...)
 }
 
 // entityTopic is the page of one handle. Logic knows all its components and its parent; while it does not answer, a published
@@ -45,7 +60,7 @@ func entityTopic(h *Handler, q url.Values) (*keptView, error) {
 		return nil, err
 	}
 	return h.views.find("entity "+local.String(), &keptView{
-		h:       h,
+		h: h, event: "entity",
 		onLogic: func(w *registry.Window) any { return entityOf(w, local, "window") },
 		published: func() any {
 			var e *entity
@@ -104,7 +119,7 @@ func entityOf(a registry.Access, h handles.Local, source string) *entity {
 	for _, comp := range arch.Components() {
 		c := component{Name: comp.Name, Tier: comp.Tier.String(), Fields: []field{}}
 		if v, err := registry.ValueOf(a, h, comp); err == nil {
-			c.Fields = fieldsOf(v)
+			c.value = v
 		} else {
 			c.Error = fmt.Sprint(err)
 		}

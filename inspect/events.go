@@ -1,7 +1,6 @@
 package inspect
 
 import (
-	"bytes"
 	"net/http"
 	"time"
 )
@@ -9,6 +8,7 @@ import (
 const (
 	eventEvery = 100 * time.Millisecond
 	pulseEvery = 10 * time.Second // a stream that has nothing to say says that it is there
+	pieceBytes = 32 << 10         // of an event that a client has to take within writeWithin
 )
 
 // stream is what one client has got so far.
@@ -23,9 +23,8 @@ type stream struct {
 
 // watched is a view that a client looks at, and what it was sent of it.
 type watched struct {
-	event string
-	view  *keptView
-	sent  []byte
+	view *keptView
+	sent *message
 }
 
 // events is the stream of what changes: "stats" as /stats.json, "points" as /history.json but for what was sent before, and
@@ -42,9 +41,9 @@ func (h *Handler) events(w http.ResponseWriter, r *http.Request) {
 	s := &stream{w: w}
 	q := r.URL.Query()
 	for _, ask := range []struct {
-		event, parameter string
-		topic            topic
-	}{{"chunks", "archetype", chunksTopic}, {"world", "component", worldTopic}, {"entity", "handle", entityTopic}} {
+		parameter string
+		topic     topic
+	}{{"archetype", chunksTopic}, {"component", worldTopic}, {"handle", entityTopic}} {
 		if !q.Has(ask.parameter) {
 			continue
 		}
@@ -53,8 +52,9 @@ func (h *Handler) events(w http.ResponseWriter, r *http.Request) {
 			http.Error(w, err.Error(), http.StatusBadRequest)
 			return
 		}
-		s.watched = append(s.watched, &watched{event: ask.event, view: v})
+		s.watched = append(s.watched, &watched{view: v})
 	}
+	keepLittle(r)
 	w.Header().Set("Content-Type", "text/event-stream")
 	tick := time.NewTicker(eventEvery)
 	defer tick.Stop()
@@ -78,17 +78,17 @@ func (h *Handler) events(w http.ResponseWriter, r *http.Request) {
 func (h *Handler) tell(s *stream) {
 	if now := h.figures.latest(); now != s.last {
 		s.last = now
-		s.send("stats", now.json)
+		s.write(now.message.event)
 	}
-	if points := h.figures.pointsFrom(s.point); len(points) > 0 {
-		s.point = points[len(points)-1].Number
-		s.send("points", encode(points))
+	if points, last := h.figures.pointsFrom(s.point); points != nil {
+		s.point = last
+		s.write(points.event)
 	}
 	for _, k := range s.watched {
 		h.views.touch(k.view)
-		if data, _ := k.view.get(); len(data) > 0 && !same(data, k.sent) {
+		if data, _ := k.view.get(); data != nil && data != k.sent {
 			k.sent = data
-			s.send(k.event, data)
+			s.write(data.event)
 		}
 	}
 	if time.Since(s.spoke) > pulseEvery {
@@ -96,23 +96,17 @@ func (h *Handler) tell(s *stream) {
 	}
 }
 
-// same says whether two slices are one.
-func same(a, b []byte) bool { return len(a) == len(b) && len(a) > 0 && &a[0] == &b[0] }
-
-func (s *stream) send(event string, data []byte) {
-	s.write(bytes.Join([][]byte{[]byte("event: " + event + "\ndata: "), data, []byte("\n\n")}, nil))
-}
-
-// write waits for the client, but not for longer than writeWithin.
+// write waits for the client, piece by piece, for no piece longer than writeWithin.
 func (s *stream) write(data []byte) {
-	if s.failed {
-		return
-	}
 	s.spoke = time.Now()
-	setWriteDeadline(s.w)
-	_, err := s.w.Write(data)
-	if err == nil {
-		err = http.NewResponseController(s.w).Flush()
+	for len(data) > 0 && !s.failed {
+		piece := data[:min(len(data), pieceBytes)]
+		data = data[len(piece):]
+		setWriteDeadline(s.w)
+		_, err := s.w.Write(piece)
+		if err == nil && len(data) == 0 {
+			err = http.NewResponseController(s.w).Flush()
+		}
+		s.failed = err != nil
 	}
-	s.failed = err != nil
 }

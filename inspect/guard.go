@@ -72,12 +72,13 @@ func safe(method string) bool { return method == http.MethodGet || method == htt
 // elsewhere is the end of a connection of which nobody knows where it ends.
 var elsewhere = netip.AddrPortFrom(netip.IPv4Unspecified(), 0)
 
-// localAddr is the end of the connection that the request came in by; invalid if it came by none that has an address: from a
-// test, or over a socket of this machine. Whoever listens in another way than by TCP, for HTTP/3 or through a tunnel, says
-// where in its own words: what is no address then is not this machine.
+// localAddr is the end of the connection that the request came in by; invalid if that is a socket of this machine, which has no
+// address. Whoever listens in another way than by TCP, for HTTP/3 or through a tunnel, says where in its own words: what is no
+// address then is not this machine. Nor is what nobody has said: a request of FastCGI, say, comes by way of a server that all the
+// world may reach, and has the Host that the world gave it.
 func localAddr(r *http.Request) netip.AddrPort {
 	switch a := r.Context().Value(http.LocalAddrContextKey).(type) {
-	case nil, *net.UnixAddr:
+	case *net.UnixAddr:
 		return netip.AddrPort{}
 	case net.Addr:
 		if p, err := netip.ParseAddrPort(a.String()); err == nil {
@@ -134,15 +135,19 @@ func (g *guard) knows(r *http.Request) bool {
 	return subtle.ConstantTimeCompare(got[:], g.token[:]) == 1 && g.tokens
 }
 
-// secure sets what goes with every answer.
+// secure sets what goes with every answer: its values in one piece of memory, which is of this answer alone, for whoever wraps the
+// handler may change it.
 func secure(h http.Header) {
-	h.Set("Content-Security-Policy", "default-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'")
-	h.Set("X-Content-Type-Options", "nosniff")
-	h.Set("X-Frame-Options", "DENY")
-	h.Set("Referrer-Policy", "no-referrer")
-	h.Set("Cross-Origin-Resource-Policy", "same-origin")
-	h.Set("Cross-Origin-Opener-Policy", "same-origin")
-	h.Set("Cache-Control", "no-store")
+	v := &[...]string{
+		"default-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'", "nosniff", "DENY", "no-referrer",
+		"same-origin", "same-origin", "no-store",
+	}
+	for i, name := range [len(v)]string{
+		"Content-Security-Policy", "X-Content-Type-Options", "X-Frame-Options", "Referrer-Policy",
+		"Cross-Origin-Resource-Policy", "Cross-Origin-Opener-Policy", "Cache-Control",
+	} {
+		h[name] = v[i : i+1 : i+1]
+	}
 }
 
 // setWriteDeadline gives the next writes their time. What is no connection has none.

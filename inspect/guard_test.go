@@ -20,14 +20,26 @@ import (
 	"github.com/airlock-ecs/airlock/registry"
 )
 
-// asked is the status of the answer to a request that came in at an address.
+// via is a request that came in at an address.
+func via(addr net.Addr, r *http.Request) *http.Request {
+	return r.WithContext(context.WithValue(r.Context(), http.LocalAddrContextKey, addr))
+}
+
+// request is one of this machine.
+func request(ctx context.Context, method, path string, body io.Reader) *http.Request {
+	r := httptest.NewRequestWithContext(ctx, method, path, body)
+	r.Host = "localhost"
+	return via(&net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 80}, r)
+}
+
+// asked is the status of the answer to a request that came in at an address, or at none.
 func asked(h http.Handler, local string, r *http.Request) int {
 	if local != "" {
 		addr, err := net.ResolveTCPAddr("tcp", local)
 		if err != nil {
 			panic(err)
 		}
-		r = r.WithContext(context.WithValue(r.Context(), http.LocalAddrContextKey, net.Addr(addr)))
+		r = via(addr, r)
 	}
 	w := httptest.NewRecorder()
 	h.ServeHTTP(w, r)
@@ -64,7 +76,6 @@ func TestRequestsThatAreNotAnswered(t *testing.T) {
 		{"the head only", plain, here, "HEAD", "/stats.json", "127.0.0.1:8080", nil, "", 200},
 		{"port 80 unsaid", plain, "127.0.0.1:80", "GET", "/", "localhost", nil, "", 200},
 		{"version 6 with port 80 unsaid", plain, "[::1]:80", "GET", "/", "[::1]", nil, "", 200},
-		{"no connection", plain, "", "GET", "/", "localhost:1", nil, "", 200},
 
 		{"another name", plain, here, "GET", "/stats.json", "evil.example:8080", nil, "", 421},
 		{"a name that ends as this", plain, here, "GET", "/", "evil.localhost:8080", nil, "", 421},
@@ -73,12 +84,14 @@ func TestRequestsThatAreNotAnswered(t *testing.T) {
 		{"no port", plain, here, "GET", "/", "127.0.0.1", nil, "", 421},
 		{"no host", plain, here, "GET", "/", "", nil, "", 421},
 		{"an address of the net", plain, here, "GET", "/", "192.0.2.7:8080", nil, "", 421},
-		{"another name, no connection", plain, "", "GET", "/", "evil.example", nil, "", 421},
 		{"zero", plain, here, "GET", "/", "0.0.0.0:8080", nil, "", 421},
 
 		{"from afar", plain, there, "GET", "/", "192.0.2.7:8080", nil, "", 403},
 		{"from afar as loopback", plain, there, "GET", "/", "127.0.0.1:8080", nil, "", 403},
 		{"from afar without a token configured", careless, there, "GET", "/", "192.0.2.7:8080", nil, "", 403},
+		{"from nobody knows where", plain, "", "GET", "/", "localhost", nil, "", 403},
+		{"from nobody knows where, allowed, as loopback", remote, "", "GET", "/", "localhost", header("Airlock-Token", "secret"), "", 421},
+		{"from nobody knows where, allowed, by name", remote, "", "GET", "/", "evil.example", header("Airlock-Token", "secret"), "", 421},
 		{"from afar, allowed, the page", remote, there, "GET", "/", "192.0.2.7:8080", nil, "", 200},
 		{"from afar, allowed, no token", remote, there, "GET", "/stats.json", "192.0.2.7:8080", nil, "", 401},
 		{"from afar, allowed, a wrong token", remote, there, "GET", "/metrics", "192.0.2.7:8080", header("Airlock-Token", "Secret"), "", 401},
@@ -128,20 +141,21 @@ func (a address) String() string { return string(a) }
 func TestWhatIsNoAddressIsNotThisMachine(t *testing.T) {
 	h := newWorld(t, registry.Config{}, inspect.Config{}).h
 	for addr, want := range map[net.Addr]int{
-		address("tunnel to afar"):                               http.StatusForbidden,
-		address(""):                                             http.StatusForbidden,
-		address("192.0.2.7:8080"):                               http.StatusForbidden,
-		address("127.0.0.1:8080"):                               http.StatusOK,
-		&net.UnixAddr{Name: "/run/sock"}:                        http.StatusOK,
+		nil:                              http.StatusForbidden,
+		address("tunnel to afar"):        http.StatusForbidden,
+		address(""):                      http.StatusForbidden,
+		address("192.0.2.7:8080"):        http.StatusForbidden,
+		address("127.0.0.1:8080"):        http.StatusOK,
+		&net.UnixAddr{Name: "/run/sock"}: http.StatusOK,
 		&net.UDPAddr{IP: net.IPv4(192, 0, 2, 7), Port: 8080}:    http.StatusForbidden, // HTTP/3
 		&net.UDPAddr{IP: net.IPv6loopback, Port: 8080}:          http.StatusOK,
 		&net.TCPAddr{IP: net.IPv6linklocalallnodes, Port: 8080}: http.StatusForbidden,
-		&net.TCPAddr{}:                                          http.StatusForbidden,
+		&net.TCPAddr{}: http.StatusForbidden,
 	} {
 		r := httptest.NewRequest("GET", "/stats.json", nil)
 		r.Host = "localhost:8080"
 		w := httptest.NewRecorder()
-		h.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), http.LocalAddrContextKey, addr)))
+		h.ServeHTTP(w, via(addr, r))
 		assert.Equal(t, want, w.Code, "%T %v", addr, addr)
 	}
 }
@@ -200,12 +214,11 @@ func TestBodiesAndAnswersHaveTheirTime(t *testing.T) {
 			{"no such place", "/nothing", "secret", slowly{strings.NewReader("{}")}, 404, true, false},
 			{"no body", "/events2", "", nil, 404, false, false},
 		} {
-			request := httptest.NewRequest("POST", test.path, test.body)
-			request.Host = "localhost"
-			request.Header.Set("Content-Type", "application/json")
-			request.Header.Set("Airlock-Token", test.token)
+			asks := request(t.Context(), "POST", test.path, test.body)
+			asks.Header.Set("Content-Type", "application/json")
+			asks.Header.Set("Airlock-Token", test.token)
 			began, w := time.Now(), &deadlines{ResponseRecorder: httptest.NewRecorder()}
-			h.ServeHTTP(w, request)
+			h.ServeHTTP(w, asks)
 			assert.Equal(t, test.want, w.Code, test.name)
 			assert.Equal(t, test.within && !test.ended, w.read.Equal(began.Add(5*time.Second)), test.name)
 			assert.Equal(t, time.Now().Add(5*time.Second), w.write, test.name)

@@ -121,19 +121,13 @@ func (h *Handler) read(fn func(s *registry.Snapshot)) error {
 }
 
 func (h *Handler) stats(w http.ResponseWriter, _ *http.Request) {
-	writeJSON(w, h.figures.latest().json)
+	answerJSON(w, h.figures.latest().message)
 }
 
 func (h *Handler) history(w http.ResponseWriter, _ *http.Request) {
-	writeJSON(w, encode(h.figures.pointsFrom(0)))
+	answerJSON(w, h.figures.history())
 }
 
 func (h *Handler) metrics(w http.ResponseWriter, _ *http.Request) {
-	w.Header().Set("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
-	_, _ = w.Write(h.figures.latest().metrics()) // a client that has gone is no failure
-}
-
-func writeJSON(w http.ResponseWriter, data []byte) {
-	w.Header().Set("Content-Type", "application/json")
-	_, _ = w.Write(data)
+	answer(w, "text/plain; version=0.0.4; charset=utf-8", h.figures.latest().metrics())
 }

@@ -237,9 +237,7 @@ func TestQuestionsToLogicHaveABound(t *testing.T) {
 	var all sync.WaitGroup
 	for _, h := range hs {
 		all.Go(func() {
-			r := httptest.NewRequest("GET", "/entity.json?handle="+h.String(), nil)
-			r.Host = "localhost"
-			k.h.ServeHTTP(httptest.NewRecorder(), r)
+			k.h.ServeHTTP(httptest.NewRecorder(), request(t.Context(), "GET", "/entity.json?handle="+h.String(), nil))
 		})
 	}
 	all.Wait()

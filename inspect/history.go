@@ -28,8 +28,10 @@ type point struct {
 
 // points are the last two minutes.
 type points struct {
-	kept   []point // oldest first
-	number uint64  // of the last one
+	kept   []point  // oldest first
+	number uint64   // of the last one
+	newest *message // the last one alone, as all streams get it that have those before
+	all    *message // made by the first who asks
 }
 
 // point ends the present stretch.
@@ -51,18 +53,38 @@ func (p *points) add(next point) {
 		p.kept = p.kept[:pointsKept-1]
 	}
 	p.kept = append(p.kept, next)
+	p.newest, p.all = newMessage("points", p.kept[len(p.kept)-1:], nil), nil
 }
 
-// pointsFrom gives the points whose number is above after, oldest first.
-func (c *collector) pointsFrom(after uint64) []point {
+// pointsFrom gives the points whose number is above after, oldest first, and the number of the last; nil if there are none.
+func (c *collector) pointsFrom(after uint64) (*message, uint64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	have := uint64(len(c.points.kept))
-	first := c.points.number - have // of those that were dropped, the last
-	if after > first {
-		have -= min(after-first, have)
+	p := &c.points
+	switch have := uint64(len(p.kept)); {
+	case after >= p.number:
+		return nil, after
+	case after == p.number-1:
+		return p.newest, p.number
+	case after <= p.number-have:
+		return c.historyLocked(), p.number
+	default: // a stream that is behind
+		return newMessage("points", p.kept[have-(p.number-after):], nil), p.number
 	}
-	return append([]point{}, c.points.kept[uint64(len(c.points.kept))-have:]...)
+}
+
+// history is all points.
+func (c *collector) history() *message {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.historyLocked()
+}
+
+func (c *collector) historyLocked() *message {
+	if c.points.all == nil {
+		c.points.all = newMessage("points", append([]point{}, c.points.kept...), nil)
+	}
+	return c.points.all
 }
 
 func pointOf(before, now *reading) point {

@@ -107,8 +107,10 @@ func TestPageLoadElsewhere(t *testing.T) {
 	k := newWorld(t, registry.Config{}, inspect.Config{})
 	k.fleet(100_000)
 	k.run()
-	_, _ = os.Stdout.WriteString(k.server.Listener.Addr().String() + "\n")
+	address, leave := servePage(t, k.e)
+	_, _ = os.Stdout.WriteString(address + "\n")
 	_, _ = io.Copy(io.Discard, os.Stdin)
+	leave()
 }
 
 // another starts that process.

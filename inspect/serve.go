@@ -8,6 +8,20 @@ import (
 	"time"
 )
 
+// connection is under what a request of Serve knows its connection.
+type connection struct{}
+
+// streamBuffer is what the kernel keeps for a client of a stream. Left to itself it keeps megabytes: then a slow client sees what was
+// long ago, and all of it was copied for him.
+const streamBuffer = 64 << 10
+
+// keepLittle bounds what the kernel keeps of a stream. Who serves without Serve has what he has.
+func keepLittle(r *http.Request) {
+	if c, ok := r.Context().Value(connection{}).(interface{ SetWriteBuffer(bytes int) error }); ok {
+		_ = c.SetWriteBuffer(streamBuffer) // more is slower, and not wrong
+	}
+}
+
 // Serve answers on a listener until ctx ends or the listener fails, with a server of its own that bounds headers and waiting.
 // It closes the listener and the handler, and returns when nothing of it is left; nil after the end of ctx.
 //
@@ -15,6 +29,9 @@ import (
 // Concurrency: any goroutine. Allocates: yes.
 func (h *Handler) Serve(ctx context.Context, l net.Listener) error {
 	server := &http.Server{
+		ConnContext: func(ctx context.Context, c net.Conn) context.Context {
+			return context.WithValue(ctx, connection{}, c)
+		},
 		Handler:           h,
 		ReadHeaderTimeout: writeWithin,
 		IdleTimeout:       time.Minute,

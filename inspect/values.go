@@ -18,6 +18,7 @@ const (
 	mostLeaves = 128
 	mostDepth  = 8
 	mostText   = 256
+	mostBytes  = 1024 // of an array that may be a text
 )
 
 // fieldsOf writes a value down, leaf by leaf. No method of a stranger's is called, and no pointer followed: what it points to may
@@ -32,13 +33,14 @@ func appendLeaves(all []field, name string, v reflect.Value, depth int) []field 
 	if ok || depth == mostDepth {
 		return append(all, field{name, text})
 	}
+	// Each of them has a leaf at least: of a large array no more are walked than are shown.
 	if v.Kind() == reflect.Struct {
-		for i := range v.NumField() {
+		for i := range min(v.NumField(), mostLeaves-len(all)) {
 			all = appendLeaves(all, join(name, "."+v.Type().Field(i).Name), v.Field(i), depth+1)
 		}
 		return all
 	}
-	for i := range v.Len() { // an array
+	for i := range min(v.Len(), mostLeaves-len(all)) { // an array
 		all = appendLeaves(all, join(name, "["+strconv.Itoa(i)+"]"), v.Index(i), depth+1)
 	}
 	return all
@@ -87,20 +89,42 @@ func leaf(v reflect.Value) (text string, ok bool) {
 	return v.Type().String(), true
 }
 
-// textOf is an array of bytes that holds a text with zeros behind it.
+// textOf is an array of bytes that holds a text with zeros behind it. Of a long one the beginning is looked at.
 func textOf(v reflect.Value) (string, bool) {
 	if v.Type().Elem().Kind() != reflect.Uint8 {
 		return "[…]", v.Len() == 0
 	}
-	b := make([]byte, v.Len())
+	b, rest := make([]byte, min(v.Len(), mostBytes)), ""
 	for i := range b {
 		b[i] = byte(v.Index(i).Uint())
 	}
-	text := strings.TrimRight(string(b), "\x00")
-	if !utf8.ValidString(text) || strings.ContainsFunc(text, func(r rune) bool { return !unicode.IsPrint(r) }) {
-		return fmt.Sprintf("%x", shortened(string(b))), true
+	text := string(b)
+	if len(b) < v.Len() {
+		rest = fmt.Sprintf(", of %d bytes", v.Len())
+		text = string(wholeRunes(b))
 	}
-	return strconv.Quote(shortened(text)), true
+	text = strings.TrimRight(text, "\x00")
+	switch {
+	case utf8.ValidString(text) && !strings.ContainsFunc(text, func(r rune) bool { return !unicode.IsPrint(r) }):
+		return strconv.Quote(shortened(text)) + rest, true
+	case len(b) > mostText:
+		return fmt.Sprintf("%x…", b[:mostText]) + rest, true
+	default:
+		return fmt.Sprintf("%x", b), true
+	}
+}
+
+// wholeRunes leaves away the beginning of a rune at the end of b.
+func wholeRunes(b []byte) []byte {
+	for n := 1; n < min(utf8.UTFMax, len(b)+1); n++ {
+		if last := b[len(b)-n:]; utf8.RuneStart(last[0]) {
+			if !utf8.FullRune(last) {
+				return b[:len(b)-n]
+			}
+			break
+		}
+	}
+	return b
 }
 
 func shortened(s string) string {

@@ -27,6 +27,7 @@ type topic func(h *Handler, q url.Values) (*keptView, error)
 // asked in a window, or both: then what is published is shown while Logic does not answer.
 type keptView struct {
 	h         *Handler
+	event     string // what streams call it
 	published func() any
 	onLogic   func(w *registry.Window) any // runs in a window, and changes nothing
 
@@ -40,7 +41,7 @@ type keptView struct {
 }
 
 type kept struct {
-	data []byte
+	data *message
 	at   time.Time
 }
 
@@ -99,9 +100,9 @@ func (v *views) touch(k *keptView) {
 	v.mu.Unlock()
 }
 
-// get gives the newest bytes, nil if there are none, and asks for newer ones if it is time. answer is closed when Logic has
+// get gives the newest message, nil if there are none, and asks for newer ones if it is time. answer is closed when Logic has
 // said something that get does not know yet; nil if it was not asked.
-func (k *keptView) get() (data []byte, answer <-chan struct{}) {
+func (k *keptView) get() (data *message, answer <-chan struct{}) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	now := time.Now()
@@ -112,7 +113,7 @@ func (k *keptView) get() (data []byte, answer <-chan struct{}) {
 		}
 	}
 	if k.published != nil && now.Sub(k.direct.at) >= viewEvery {
-		k.direct = kept{encode(k.published()), now}
+		k.direct = kept{newMessage(k.event, k.published(), k.direct.data), now}
 	}
 	return k.direct.data, answer
 }
@@ -123,7 +124,7 @@ func (k *keptView) askLocked(now time.Time) <-chan struct{} {
 		select {
 		case <-k.ticket.Done():
 			if k.ticket.Err() == nil {
-				k.logic = kept{encode(*k.said), now}
+				k.logic = kept{newMessage(k.event, *k.said, k.logic.data), now}
 			}
 			k.ticket = nil
 		default:
@@ -168,9 +169,9 @@ func (h *Handler) view(t topic) http.HandlerFunc {
 			}
 		}
 		if data == nil {
-			data = encode(waiting{h.figures.latest().figures.State})
+			data = newMessage(v.event, waiting{h.figures.latest().figures.State}, nil)
 		}
-		writeJSON(w, data)
+		answerJSON(w, data)
 	}
 }
 

@@ -4,14 +4,22 @@ import (
 	"math/bits"
 	"net/url"
 	"slices"
+	"strconv"
 
 	"github.com/airlock-ecs/airlock/archetype"
 	"github.com/airlock-ecs/airlock/handles"
 	"github.com/airlock-ecs/airlock/registry"
 )
 
-// world is what the last published frame shows of where everybody is. Dots lie in four lists of one length.
+// world is what the last published frame shows of where everybody is: its head, and dots in four lists of one length.
 type world struct {
+	worldHead
+	Handle []handles.Local
+	Class  []int // in Classes
+	X, Y   []float64
+}
+
+type worldHead struct {
 	Frame     uint64
 	Error     string   `json:",omitempty"` // why there is nothing to show
 	Component string   // whose X and Y: all that were asked for, or the likeliest of each archetype
@@ -19,24 +27,34 @@ type world struct {
 	Classes   []string
 	Total     int // active entities that have a place
 	Elsewhere int // of the dots looked at, those at no finite place
-	Handle    []handles.Local
-	Class     []int // in Classes
-	X, Y      []float64
+}
+
+// appendJSON writes the dots by hand: there are some thousand, ten times a second.
+func (v *world) appendJSON(buf []byte) []byte {
+	buf = append(appendHead(buf, &v.worldHead), `,"Handle":`...)
+	buf = appendList(buf, len(v.Handle), func(buf []byte, i int) []byte {
+		buf, _ = v.Handle[i].AppendText(append(buf, '"')) // there is no handle without a text
+		return append(buf, '"')
+	})
+	buf = append(buf, `,"Class":`...)
+	buf = appendList(buf, len(v.Class), func(buf []byte, i int) []byte { return strconv.AppendInt(buf, int64(v.Class[i]), 10) })
+	buf = append(buf, `,"X":`...)
+	buf = appendList(buf, len(v.X), func(buf []byte, i int) []byte { return appendNumber(buf, v.X[i]) })
+	buf = append(buf, `,"Y":`...)
+	buf = appendList(buf, len(v.Y), func(buf []byte, i int) []byte { return appendNumber(buf, v.Y[i]) })
+	return append(buf, '}')
 }
 
 // worldTopic is the view of the world, by one component or by the likeliest.
 func worldTopic(h *Handler, q url.Values) (*keptView, error) {
 	component := q.Get("component")
-	return h.views.find("world "+component, &keptView{h: h, published: func() any {
+	return h.views.find("world "+component, &keptView{h: h, event: "world", published: func() any {
 		return h.lookAround(component)
 	}}), nil
 }
 
 func (h *Handler) lookAround(component string) *world {
-	v := &world{
-		Component: component, Choices: []string{}, Classes: []string{}, Handle: []handles.Local{},
-		Class: []int{}, X: []float64{}, Y: []float64{},
-	}
+	v := &world{worldHead: worldHead{Component: component, Choices: []string{}, Classes: []string{}}}
 	err := h.read(func(s *registry.Snapshot) {
 		v.Frame = s.FrameNumber()
 		v.read(s)
@@ -80,6 +98,8 @@ func (v *world) read(s *registry.Snapshot) {
 		}
 	}
 	every, next := (v.Total+mostDots-1)/mostDots, 0
+	dots := min(v.Total, mostDots)
+	v.Handle, v.Class, v.X, v.Y = make([]handles.Local, 0, dots), make([]int, 0, dots), make([]float64, 0, dots), make([]float64, 0, dots)
 	for i, p := range chosen {
 		if p.comp == nil {
 			continue

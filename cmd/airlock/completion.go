@@ -202,7 +202,10 @@ func completeFish(out *strings.Builder, app *kong.Application) {
 		}
 		return ""
 	}
-	out.WriteString("# Completion of airlock for fish. Put it into ~/.config/fish/completions/airlock.fish\ncomplete -c airlock -f\n")
+	out.WriteString(`# Completion of airlock for fish. Put it into ~/.config/fish/completions/airlock.fish
+complete -c airlock -f
+complete -c airlock -n __fish_use_subcommand -l help -s h -d 'Show context-sensitive help.'
+`)
 	for _, c := range app.Children {
 		fmt.Fprintf(out, "complete -c airlock -n __fish_use_subcommand -a %s -d %s\n", c.Name, quote(c.Help))
 		in := "complete -c airlock -n '__fish_seen_subcommand_from " + c.Name + "'"
@@ -212,7 +215,11 @@ func completeFish(out *strings.Builder, app *kong.Application) {
 				fmt.Fprintf(out, " -s %c", f.Short)
 			}
 			if !f.IsBool() {
-				out.WriteString(" -r" + value(completedOf(f.Value)))
+				c := completedOf(f.Value)
+				if out.WriteString(" -r"); c.kind != "file" {
+					out.WriteString("f") // else files of the command's arguments are offered, too
+				}
+				out.WriteString(value(c))
 			}
 			fmt.Fprintf(out, " -d %s\n", quote(f.Help))
 		}

@@ -15,6 +15,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/alecthomas/kong"
 	"github.com/stretchr/testify/assert"
@@ -272,6 +273,78 @@ func TestEveryShellKnowsEveryFlag(t *testing.T) {
 	}
 }
 
+// asked is what a shell, if it is there, offers in place of the last word of each line.
+func asked(t *testing.T, shell string, lines []string) (offered [][]string) {
+	t.Helper()
+	path, err := exec.LookPath(shell)
+	if err != nil {
+		t.Skip("there is no " + shell)
+	}
+	code, script, stderr := command(t.Context(), "completion", shell)
+	require.Zero(t, code, stderr)
+	file := filepath.Join(t.TempDir(), "completions")
+	require.NoError(t, os.WriteFile(file, []byte(script), 0o600))
+	args := map[string][]string{
+		"zsh":  {"-f", "testdata/complete.zsh", file},
+		"fish": {"--no-config", "testdata/complete.fish", file},
+	}[shell]
+	ctx, stop := context.WithTimeout(t.Context(), time.Minute)
+	defer stop()
+	out, err := exec.CommandContext(ctx, path, append(args, lines...)...).CombinedOutput()
+	require.NoError(t, err, string(out))
+	for part := range strings.SplitSeq(strings.TrimSuffix(string(out), "--\n"), "--\n") {
+		offered = append(offered, strings.Split(strings.TrimSuffix(part, "\n"), "\n"))
+	}
+	require.Len(t, offered, len(lines), string(out))
+	return offered
+}
+
+func TestZshAndFishCompleteCommandsFlagsAndValues(t *testing.T) {
+	dir := t.TempDir()
+	require.NoError(t, os.Mkdir(filepath.Join(dir, "sub"), 0o700))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "supper.world"), nil, 0o600))
+	names := []string{"arena", "check", "completion", "disasm", "fmt", "pools", "replay", "run", "stress", "version"}
+	under := func(names ...string) []string { // zsh offers the last parts of paths, fish whole ones
+		for i, name := range names {
+			names[i] = dir + "/" + name
+		}
+		return names
+	}
+	cases := []struct {
+		line      string
+		zsh, fish []string
+	}{
+		{"airlock ", names, names},
+		{"airlock re", []string{"replay"}, []string{"replay"}},
+		{"airlock -", []string{"--help"}, []string{"--help", "-h"}},
+		{"airlock arena --po", []string{"--pools", "--port"}, []string{"--pools", "--port"}},
+		{"airlock arena --port ", []string{""}, []string{""}},
+		{"airlock run --states ", []string{"active", "all", "none"}, []string{"active", "all", "none"}},
+		{"airlock run --states=", []string{"active", "all", "none"}, []string{"--states=active", "--states=all", "--states=none"}},
+		{"airlock stress --scenario s", []string{"soak", "sync"}, []string{"soak", "sync"}},
+		{"airlock completion ", []string{"bash", "fish", "zsh"}, []string{"bash", "fish", "zsh"}},
+		{"airlock check " + dir + "/su", []string{"sub", "supper.world"}, under("sub/", "supper.world")},
+		{"airlock replay " + dir + "/su", []string{"sub"}, under("sub/")},
+		{"airlock fmt -", []string{"--check", "--diff", "--help", "--write", "-d", "-h", "-w"}, []string{"--check", "--diff", "--help", "--write", "-d", "-h", "-w"}},
+	}
+	for _, shell := range []string{"zsh", "fish"} {
+		t.Run(shell, func(t *testing.T) {
+			var lines []string
+			for _, c := range cases {
+				lines = append(lines, c.line)
+			}
+			for i, got := range asked(t, shell, lines) {
+				slices.Sort(got)
+				want := cases[i].zsh
+				if shell == "fish" {
+					want = cases[i].fish
+				}
+				assert.Equal(t, want, slices.Compact(got), cases[i].line)
+			}
+		})
+	}
+}
+
 // pipe is an output whose reader goes away after some bytes.
 type pipe struct {
 	left int
@@ -309,6 +382,19 @@ func TestNobodyWhoReadsIsNoFailure(t *testing.T) {
 	misspelt := poolFile(t, "Pools([\n")
 	code := run(t.Context(), []string{"pools", "--json", misspelt}, &pipe{}, io.Discard)
 	assert.Equal(t, exitFailed, code, "what is found stays found")
+}
+
+// full is an output that takes nothing, as a file on a full disk.
+type full struct{}
+
+func (full) Write([]byte) (int, error) { return 0, syscall.ENOSPC }
+
+func TestAnOutputThatFailsIsNoMistakeOfTheCommandLine(t *testing.T) {
+	for _, line := range []string{"--help", "arena --help", "version", "completion fish", "stress --list"} {
+		var stderr bytes.Buffer
+		assert.Equal(t, exitFailed, run(t.Context(), strings.Fields(line), full{}, &stderr), line)
+		assert.Equal(t, "airlock: no space left on device\n", stderr.String(), line)
+	}
 }
 
 // TestSignalsAndClosedPipesOfTheProgram is about what only a process has.

@@ -77,6 +77,9 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		return 0
 	case exit >= 0:
 		return exit
+	case out.failed.Load():
+		fmt.Fprintln(stderr, "airlock:", err)
+		return exitFailed
 	case err != nil:
 		fmt.Fprintf(stderr, "airlock: %s (airlock --help shows what there is)\n", explained(parser.Model, err))
 		return exitUsage

@@ -13,14 +13,18 @@ import (
 type output struct {
 	io.Writer
 	gone   atomic.Bool
+	failed atomic.Bool        // a write did not succeed, for another reason
 	cancel context.CancelFunc // of the command
 }
 
 func (o *output) Write(p []byte) (int, error) {
 	n, err := o.Writer.Write(p)
-	if errors.Is(err, syscall.EPIPE) {
+	switch {
+	case errors.Is(err, syscall.EPIPE):
 		o.gone.Store(true)
 		o.cancel()
+	case err != nil:
+		o.failed.Store(true)
 	}
 	return n, err
 }

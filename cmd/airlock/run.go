@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"path/filepath"
+	"strings"
 
 	"github.com/airlock-ecs/airlock/declare"
 	"github.com/airlock-ecs/airlock/registry"
@@ -23,7 +25,7 @@ type runCommand struct {
 	JSON       bool     `name:"json" help:"Print JSON: an object, with --every one in each line."`
 	Backend    string   `enum:"batch,interpreter" default:"batch" help:"What computes the steps: ${enum}."`
 	Workers    int      `placeholder:"N" help:"Goroutines that share the work; without it, one for each processor."`
-	Plot       *string  `placeholder:"FILE.svg" help:"Draw values over time."`
+	Plot       *string  `placeholder:"FILE.svg" help:"Draw values over time, as SVG."`
 	Slots      []string `placeholder:"p#0.x,p" help:"What --plot draws: state slots, and by the name of an entity or a pool how many are active. Without it, each pool."`
 }
 
@@ -72,10 +74,18 @@ func (c *runCommand) checked() (map[string]float64, error) {
 		return nil, usagef("--workers must be between 1 and %d, not %d", mostWorkers, c.Workers)
 	case c.Plot != nil && *c.Plot == "":
 		return nil, usagef("--plot needs the name of a file")
+	case c.Plot != nil && !forSVG(*c.Plot):
+		return nil, usagef("--plot writes SVG: name a file that ends in .svg, not %q", *c.Plot)
 	case c.Plot == nil && c.Slots != nil:
 		return nil, usagef("--slots says what --plot draws, which is not given")
 	}
 	return c.values()
+}
+
+// forSVG says whether a file of that name may be SVG: one that ends as another picture does would open nowhere.
+func forSVG(name string) bool {
+	ext := filepath.Ext(name)
+	return len(ext) <= 1 || strings.EqualFold(ext, ".svg")
 }
 
 func (c *runCommand) options() declare.RunnerOptions {

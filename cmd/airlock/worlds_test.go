@@ -159,6 +159,7 @@ func TestAWrongCommandLineForAWorld(t *testing.T) {
 		"run a.world --steps 3 --param k=1,k=2":         "needs a finite number",
 		"run a.world --steps 3 --param k=1 --param=k=2": "--param k is given twice",
 		"run a.world --steps 3 --plot=":                 "--plot needs the name of a file",
+		"run a.world --steps 3 --plot p.png":            `--plot writes SVG: name a file that ends in .svg, not "p.png"`,
 		"run a.world --steps 3 --slots p":               "--slots says what --plot draws",
 		"run a.world --steps 3 --fast":                  "--fast",
 		"check":                                         "file",

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"io"
 	"net/http"
+	"strings"
 	"testing"
 	"time"
 
@@ -44,6 +45,45 @@ func TestThePageShowsTheArenaWhileItRuns(t *testing.T) {
 	get("/stats.json", &stats)
 	assert.Equal(t, "running", stats.State)
 	assert.Len(t, stats.Pools, 3)
+}
+
+// Who has the token may destroy players, too. Their clients are told, and the server has nothing to complain of.
+func TestAPlayerThatThePageDestroysCanJoinAgain(t *testing.T) {
+	r := start(t, Config{Inspect: "127.0.0.1:0", InspectToken: "secret"})
+	client := &http.Client{Transport: &http.Transport{}}
+	defer client.CloseIdleConnections()
+	destroy := func(handle string) {
+		ask, err := http.NewRequest(http.MethodPost, "http://"+r.PageAddr().String()+"/actions/destroy", strings.NewReader(`{"Handle":"`+handle+`"}`))
+		require.NoError(t, err)
+		ask.Header.Set("Airlock-Token", "secret")
+		ask.Header.Set("Content-Type", "application/json")
+		resp, err := client.Do(ask)
+		require.NoError(t, err)
+		defer resp.Body.Close()
+		require.Equal(t, http.StatusOK, resp.StatusCode)
+	}
+	last := ""
+	player := func() string {
+		var world struct{ Handle []string }
+		require.Eventually(t, func() bool {
+			resp, err := client.Get("http://" + r.PageAddr().String() + "/world.json")
+			require.NoError(t, err)
+			defer resp.Body.Close()
+			require.NoError(t, json.NewDecoder(resp.Body).Decode(&world))
+			return len(world.Handle) == 1 && world.Handle[0] != last // which may be shown for a moment longer
+		}, patient, 20*time.Millisecond)
+		last = world.Handle[0]
+		return last
+	}
+	c := r.enter(t)
+	require.Contains(t, c.ask("join anna"), "ok anna is ")
+	destroy(player())
+	require.Equal(t, "error: somebody has taken you out of the arena, join NAME again", c.ask("fire 1 1"))
+	require.Equal(t, "error: you are not in the arena yet, try join NAME", c.ask("fire 1 1"))
+	// The second time it leaves without having heard of it.
+	require.Contains(t, c.ask("join anna"), "ok anna is ")
+	destroy(player())
+	require.Equal(t, "bye", c.ask("quit"))
 }
 
 func TestAPageNeedsAnAddressOfThisMachineOrAToken(t *testing.T) {

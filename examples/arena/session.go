@@ -119,6 +119,9 @@ func (s *session) obey(ctx context.Context, line []byte) (answer string, more bo
 		return "error: the arena is too busy, try again", true
 	case errors.Is(err, registry.ErrExhausted):
 		return "error: the arena is full, try again", true
+	case s.taken(err):
+		s.player = 0
+		return "error: somebody has taken you out of the arena, join NAME again", true
 	}
 	s.srv.tally.check(err)
 	return "error: the server failed to do that", true
@@ -168,7 +171,15 @@ func (s *session) look(ctx context.Context) (string, error) {
 
 // leave ends the player. It needs no window: any goroutine may destroy.
 func (s *session) leave() {
-	if !s.player.IsZero() {
-		s.srv.tally.check(s.srv.reg.Destroy(s.player))
+	if s.player.IsZero() {
+		return
 	}
+	if err := s.srv.reg.Destroy(s.player); !s.taken(err) {
+		s.srv.tally.check(err)
+	}
+}
+
+// taken says whether an error is that the player is dead, as only who has the token of the page can bring about.
+func (s *session) taken(err error) bool {
+	return s.srv.cfg.InspectToken != "" && errors.Is(err, registry.ErrStale)
 }
