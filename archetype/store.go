@@ -3,6 +3,7 @@ package archetype
 import (
 	"fmt"
 	"slices"
+	"sync"
 	"sync/atomic"
 	"unsafe"
 )
@@ -73,6 +74,9 @@ type Store struct {
 	blocks   []*Chunk                 // by cache index / 64
 	indices  atomic.Pointer[[]uint32] // see Indices
 	cacheCap atomic.Uint32            // cache.high(), for any goroutine
+
+	mapping sync.Mutex  // see blockMap; leaf lock
+	maps    []*blockMap // see blockMap
 }
 
 type archetypeKey struct {
@@ -198,6 +202,7 @@ func (s *Store) enter(c *Chunk) {
 	for p := first; p < first+n; p++ {
 		s.blocks[p] = c
 	}
+	s.mapEntered(c)
 	s.cacheCap.Store(uint32(s.cache.high()))
 }
 
@@ -205,4 +210,5 @@ func (s *Store) enter(c *Chunk) {
 func (s *Store) leave(c *Chunk) {
 	first := int(c.base >> 6)
 	clear(s.blocks[first : first+len(c.holes)])
+	s.mapLeft(c)
 }

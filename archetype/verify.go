@@ -70,6 +70,26 @@ func (s *Store) Verify() error {
 	case blocks != uint64(s.slab.taken):
 		return fmt.Errorf("archetype: extents have %d bytes of the slab, %d are out", blocks, s.slab.taken)
 	}
+	return s.verifyMaps()
+}
+
+// verifyMaps compares the block maps with the chunks.
+func (s *Store) verifyMaps() error {
+	for _, m := range s.maps {
+		if len(m.cells) != len(s.blocks) {
+			return fmt.Errorf("archetype: component %d: the cells of %d blocks are known, of %d", m.id, len(m.cells), len(s.blocks))
+		}
+		known := m.ring == ringCold || m.frame == s.frame
+		for p, cells := range m.cells {
+			var want unsafe.Pointer
+			if c := s.blocks[p]; c != nil && c.archetype.Column(m.id) >= 0 {
+				want = c.Cell(c.archetype.Column(m.id), uint32(p<<6)-c.base, m.size)
+			}
+			if (cells == nil) != (want == nil) || known && cells != want {
+				return fmt.Errorf("archetype: component %d: the cells of block %d are at %p, and known to be at %p", m.id, p, want, cells)
+			}
+		}
+	}
 	return nil
 }
 

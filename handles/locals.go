@@ -118,6 +118,12 @@ func (l *Locals) Word(index uint32) Word { return Word(l.words.Get(index)) }
 // Concurrency: any goroutine; never waits. Allocates: no.
 func (l *Locals) WordAt(index uint32) *atomic.Uint64 { return l.words.At(index) }
 
+// Pages are the words of all indices, PageSize to a page, for loops that look at many of them; nil for a page that nobody has
+// needed so far. Nobody else writes them, and a page never moves. See Word.PlaceOf.
+//
+// Concurrency: any goroutine; never waits. Allocates: no.
+func (l *Locals) Pages() []atomic.Pointer[Page] { return l.words.pages }
+
 // Alive says whether h names an entity.
 //
 // Concurrency: any goroutine; never waits. Allocates: no.

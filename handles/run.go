@@ -19,7 +19,7 @@ func (l *Locals) KillRun(hs []Local, place uint32) int {
 // changeRun takes entities at neighbouring places to a state and to other ones. The places are known, hence what the
 // words must be: each is one compare-and-swap, without a look before it.
 func (l *Locals) changeRun(hs []Local, to State, from, at uint32) int {
-	var p *page
+	var p *Page
 	last := ^uint32(0) // number of p
 	for i, h := range hs {
 		index := h.Index()

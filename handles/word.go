@@ -65,6 +65,15 @@ func (w Word) State() State { return State(w >> placeBits & 3) }
 // Concurrency: any goroutine; never waits. Allocates: no.
 func (w Word) Place() uint32 { return uint32(w) & NoPlace }
 
+// PlaceOf is the word's place if the word is that of h, and h alive, and otherwise a number above MaxPlace: a loop that compares
+// it with the end of a table has looked at the generation, the state and the place at once.
+//
+// Concurrency: any goroutine; never waits. Allocates: no.
+func (w Word) PlaceOf(h Local) uint64 {
+	// The difference of two different lives is 1<<30 at least, also when it has wrapped: a life has 34 bits.
+	return uint64(w) - uint64(h)<<32 - uint64(Alive)<<placeBits
+}
+
 // life is what a word says without its place. Comparing it tests generation and state at once.
 func life(generation uint32, state State) uint64 { return uint64(generation)<<2 | uint64(state) }
 

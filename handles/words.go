@@ -7,7 +7,11 @@ const (
 	pageSize = 1 << pageBits // words: 32 KiB
 )
 
-type page [pageSize]atomic.Uint64
+// PageSize is how many words a Page has, a power of two.
+const PageSize = pageSize
+
+// Page is a part of a table of words.
+type Page [PageSize]atomic.Uint64
 
 // Words is a table of atomic 8-byte words by index. A page is created when somebody first
 // needs one of its words, and never moves or goes away: a pointer to a word stays good, and a
@@ -18,7 +22,7 @@ type page [pageSize]atomic.Uint64
 type Words struct {
 	// The slice is written by NewWords only. Each entry is stored once, by the compare-and-swap
 	// that wins, after the page was zeroed; whoever loads it sees the zeros.
-	pages []atomic.Pointer[page]
+	pages []atomic.Pointer[Page]
 	limit uint32
 }
 
@@ -31,7 +35,7 @@ func NewWords(limit uint32) *Words {
 }
 
 func newWords(limit uint32) Words {
-	return Words{pages: make([]atomic.Pointer[page], limit>>pageBits+1), limit: limit}
+	return Words{pages: make([]atomic.Pointer[Page], limit>>pageBits+1), limit: limit}
 }
 
 // Get loads word i; 0 if it was never created, or if i is beyond the limit.
@@ -75,7 +79,7 @@ func (w *Words) create(i uint32) *atomic.Uint64 {
 		panic("handles: word beyond the limit of its table")
 	}
 	entry := &w.pages[i>>pageBits]
-	p := new(page)
+	p := new(Page)
 	if !entry.CompareAndSwap(nil, p) {
 		p = entry.Load() // another goroutine was first; ours was never seen
 	}

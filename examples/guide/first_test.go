@@ -49,6 +49,16 @@ func Example_first() {
 		return nil
 	}))
 
+	points := must(registry.NewCells[Health](reg)) // resolved once
+	check(reg.Update(func(w *registry.Window) error {
+		targets := []handles.Local{orc, 0} // 0 names nobody
+		open := points.Open(w)             // good as long as w is
+		for i, health := range open.Each(targets) {
+			fmt.Println("target", i, "has", health.Points)
+		}
+		return nil
+	}))
+
 	// A callback that fails has done nothing.
 	err = reg.Update(func(w *registry.Window) error {
 		check(w.Destroy(orc))
@@ -59,5 +69,6 @@ func Example_first() {
 	// L1.1 <nil> true
 	// wounded: <nil>
 	// {25} {3 0} poisoned: true
+	// target 0 has 25
 	// the arrow missed - alive: true
 }
