@@ -126,6 +126,9 @@ func (r *Registry) drainOutside() int {
 // ErrExpired.
 // Concurrency: window holder. Allocates: no.
 func (w *Window) Destroy(h handles.Local) error {
+	if w.inQuick() && w.r.killQuick(h) {
+		return nil
+	}
 	r, err := w.open()
 	if err != nil {
 		return err

@@ -15,9 +15,19 @@ import (
 // Errors: ErrStale, ErrInvalidHandle, ErrNotSpawned; ErrIdle for an idle slot of a pool; ErrNotRegistered; ErrExpired.
 // Concurrency: window holder. Allocates: a chunk or an archetype now and then.
 func Add[C any](w *Window, h handles.Local, v C) error {
-	r, comp, err := openFor[C](w)
+	r, err := w.open()
 	if err != nil {
 		return err
+	}
+	comp, err := componentOf[C](r)
+	if err != nil {
+		return err
+	}
+	if r.quick == &w.token {
+		if ch, slot := r.moveQuick(h, comp.ID, Added); ch != nil {
+			storeNew(comp, ch, slot, &v)
+			return nil
+		}
 	}
 	return add(r, comp, h, &v)
 }
@@ -140,9 +150,18 @@ func AddBatch[C any](w *Window, hs []handles.Local, v C) int {
 // Errors: ErrNoComponent when h has no C; else as Add.
 // Concurrency: window holder. Allocates: a chunk or an archetype now and then.
 func Remove[C any](w *Window, h handles.Local) error {
-	r, comp, err := openFor[C](w)
+	r, err := w.open()
 	if err != nil {
 		return err
+	}
+	comp, err := componentOf[C](r)
+	if err != nil {
+		return err
+	}
+	if r.quick == &w.token {
+		if ch, _ := r.moveQuick(h, comp.ID, Removed); ch != nil {
+			return nil
+		}
 	}
 	err = r.removeQuietly(comp, h)
 	r.tellMoves()

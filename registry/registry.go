@@ -95,6 +95,7 @@ type Registry struct {
 	runOf       *Block // of runTakes and runLeaves
 	shortIn     *token // of the window or frame that pools have a short way in for, nil for none; see poolquick.go
 	shortOut    *token // and a short way out
+	quick       *token // of the window that Destroy, Add and Remove have a short way in, nil for none; see quick.go
 	vacated     []vacancy
 	vacatedRuns []vacantRun // likewise; none with history
 	inCallback  bool

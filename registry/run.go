@@ -118,6 +118,17 @@ func (r *Registry) unmoveRun(op *undoOp) {
 	r.undoHandles = r.undoHandles[:at]
 }
 
+// storeNew gives a slot that nobody has written yet a value of a component.
+func storeNew[C any](comp *archetype.Component, ch *archetype.Chunk, slot uint32, v *C) {
+	if len(comp.Fields) != 1 || comp.Split {
+		store(comp, ch, slot, v)
+		return
+	}
+	col := ch.Archetype().Column(comp.ID)
+	ch.Mark(col)
+	*(*C)(ch.Cell(col, slot, comp.Size)) = *v // sound as in pointer: the column has values of type C
+}
+
 // storeRun gives neighbouring slots, that nobody has written yet, a value of a component.
 func storeRun[C any](comp *archetype.Component, ch *archetype.Chunk, slot uint32, n int, v *C) {
 	if len(comp.Fields) == 1 && !comp.Split {
