@@ -292,14 +292,9 @@ func (r *Registry) publishLeft() {
 			end = p.leftOf[of+1].from
 		}
 		cause := r.causes[p.leftOf[of].cause]
-		for k < end {
-			page := o.book(head).deaths[head%obitsInBook:]
-			page = page[:min(len(page), end-k)]
-			for i, h := range p.left[k : k+len(page)] {
-				page[i] = obit{h: h, frame: frame, cause: cause}
-			}
-			k += len(page)
-			head += uint64(len(page))
+		if k < end {
+			head = o.write(head, p.left[k:end], frame, cause)
+			k = end
 		}
 		of++
 	}
