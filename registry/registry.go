@@ -87,6 +87,7 @@ type Registry struct {
 
 	undo        []undoOp
 	undoFrom    int             // where the present callback's steps begin
+	deaths      deathsByName
 	burned      []handles.Local // inner handles whose birth the callback that fails has taken back
 	netBurns    uint64          // net names that the callback which is recorded has issued and that were taken back
 	rec         *recording      // of the callback from outside that runs; nil while nothing is recorded
