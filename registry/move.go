@@ -19,17 +19,24 @@ func Add[C any](w *Window, h handles.Local, v C) error {
 	if err != nil {
 		return err
 	}
-	comp, err := componentOf[C](r)
+	comp, err := component[C](r)
 	if err != nil {
 		return err
 	}
-	if r.quick == &w.token {
-		if ch, slot := r.moveQuick(h, comp.ID, Added); ch != nil {
-			storeNew(comp, ch, slot, &v)
-			return nil
-		}
+	if r.quick == &w.token && addQuick(r, comp, h, &v) {
+		return nil
 	}
 	return add(r, comp, h, &v)
+}
+
+// addQuick is Add by the short way. False leaves it to add.
+func addQuick[C any](r *Registry, comp *archetype.Component, h handles.Local, v *C) bool {
+	ch, slot := r.moveQuick(h, comp.ID, Added)
+	if ch == nil {
+		return false
+	}
+	storeNew(comp, ch, slot, v)
+	return true
 }
 
 // add also says through moveBatch who has moved; the caller tells the subscribers.
@@ -116,7 +123,7 @@ func (r *Registry) edge(from *archetype.Archetype, id archetype.ComponentID, mor
 // Concurrency: window holder; the caller keeps hs. Allocates: chunks now and then.
 func AddBatch[C any](w *Window, hs []handles.Local, v C) int {
 	r := w.Registry()
-	comp, err := componentOf[C](r)
+	comp, err := component[C](r)
 	if err != nil {
 		return 0
 	}
@@ -135,7 +142,7 @@ func AddBatch[C any](w *Window, hs []handles.Local, v C) int {
 		}
 		n += k
 		if hs = hs[k:]; k == 0 {
-			if addOne(r, comp, hs[0], &v) == nil {
+			if w.inQuick() && addQuick(r, comp, hs[0], &v) || addOne(r, comp, hs[0], &v) == nil {
 				n++
 			}
 			hs = hs[1:]
@@ -154,14 +161,12 @@ func Remove[C any](w *Window, h handles.Local) error {
 	if err != nil {
 		return err
 	}
-	comp, err := componentOf[C](r)
+	comp, err := component[C](r)
 	if err != nil {
 		return err
 	}
-	if r.quick == &w.token {
-		if ch, _ := r.moveQuick(h, comp.ID, Removed); ch != nil {
-			return nil
-		}
+	if r.quick == &w.token && r.removeQuick(comp, h) {
+		return nil
 	}
 	err = r.removeQuietly(comp, h)
 	r.tellMoves()
@@ -175,7 +180,7 @@ func Remove[C any](w *Window, h handles.Local) error {
 // Concurrency: window holder; the caller keeps hs. Allocates: chunks now and then.
 func RemoveBatch[C any](w *Window, hs []handles.Local) int {
 	r := w.Registry()
-	comp, err := componentOf[C](r)
+	comp, err := component[C](r)
 	if err != nil {
 		return 0
 	}
@@ -193,7 +198,7 @@ func RemoveBatch[C any](w *Window, hs []handles.Local) int {
 		}
 		n += k
 		if hs = hs[k:]; k == 0 {
-			if r.removeQuietly(comp, hs[0]) == nil {
+			if w.inQuick() && r.removeQuick(comp, hs[0]) || r.removeQuietly(comp, hs[0]) == nil {
 				n++
 			}
 			hs = hs[1:]
@@ -201,6 +206,12 @@ func RemoveBatch[C any](w *Window, hs []handles.Local) int {
 	}
 	r.tellMoves()
 	return n
+}
+
+// removeQuick is Remove by the short way. False leaves it to removeQuietly.
+func (r *Registry) removeQuick(comp *archetype.Component, h handles.Local) bool {
+	ch, _ := r.moveQuick(h, comp.ID, Removed)
+	return ch != nil
 }
 
 func (r *Registry) removeQuietly(comp *archetype.Component, h handles.Local) error {

@@ -1,8 +1,6 @@
 package registry
 
 import (
-	"sync/atomic"
-
 	"github.com/airlock-ecs/airlock/archetype"
 	"github.com/airlock-ecs/airlock/handles"
 )
@@ -30,75 +28,83 @@ func (r *Registry) heard() bool {
 // inQuick says whether the short way is open for the window.
 func (w *Window) inQuick() bool { return w != nil && w.r != nil && w.r.quick == &w.token }
 
-// find looks for the word of a living entity that a short way may be for: active, and in no pool.
-func (r *Registry) find(h handles.Local) (word *atomic.Uint64, ch *archetype.Chunk, slot uint32) {
-	word = r.locals.WordAt(h.Index())
-	if word == nil {
-		return nil, nil, 0
-	}
-	w := handles.Word(word.Load())
-	if w.Generation() != h.Generation() || w.State() != handles.Alive {
-		return nil, nil, 0
-	}
-	ch = r.store.ChunkAt(w.Place())
-	if slot = w.Place() - ch.Base(); !ch.Bit(slot) || ch.Archetype().Pooled() != 0 {
-		return nil, nil, 0
-	}
-	return word, ch, slot
-}
-
-// killQuick is kill of an active entity, behind another death of the same callback. False leaves it to kill.
+// killQuick is kill of an active entity, behind another death of the same callback and cause. False leaves it to kill.
 func (r *Registry) killQuick(h handles.Local) bool {
-	if r.run != runDeaths || len(r.family) != 0 || r.pools.any {
+	if r.run != runDeaths || r.causeAt == 0 || len(r.family) != 0 || r.pools.any {
 		return false
 	}
-	word, ch, slot := r.find(h)
-	if word == nil || !handles.KillAt(word, h, ch.Base()+slot) {
+	word := r.locals.WordAt(h.Index())
+	if word == nil {
 		return false
 	}
+	place := handles.Word(word.Load()).Place()
+	ch := r.store.ChunkAt(place)
+	if ch == nil {
+		return false
+	}
+	slot := place - ch.Base()
+	active, bit := &ch.Active()[slot>>6], uint64(1)<<(slot&63)
+	if *active&bit == 0 || !handles.KillAt(word, h, place) {
+		return false
+	}
+	*active &^= bit
+	ch.MarkActive()
+	ch.Archetype().AddLive(-1)
+	r.dying = append(r.dying, h)
+	r.graves = append(r.graves, grave{place: place, how: r.causeAt - 1 | wasActive})
+	r.undo[len(r.undo)-1].slot++
 	if !r.exact && r.stash < stashSize {
 		r.stash++
 	} else {
 		r.giveRoom(1)
 	}
-	ch.ClearBit(slot)
-	ch.MarkActive()
-	ch.Archetype().AddLive(-1)
-	r.dying = append(r.dying, h)
-	r.graves = append(r.graves, grave{place: ch.Base() + slot, how: r.causeIndex() | wasActive})
-	r.undo[len(r.undo)-1].slot++
 	return true
 }
 
 // moveQuick is change of an active entity whose archetype has moved somebody so before. A nil chunk leaves it to change.
 func (r *Registry) moveQuick(h handles.Local, id archetype.ComponentID, kind EventKind) (*archetype.Chunk, uint32) {
-	word, ch, slot := r.find(h)
+	word := r.locals.WordAt(h.Index())
 	if word == nil {
 		return nil, 0
 	}
-	from := ch.Archetype()
+	w := handles.Word(word.Load())
+	ch := r.store.ChunkAt(w.Place())
+	if ch == nil || w.Generation() != h.Generation() || w.State() != handles.Alive {
+		return nil, 0
+	}
+	from, slot := ch.Archetype(), w.Place()-ch.Base()
+	active, bit := &ch.Active()[slot>>6], uint64(1)<<(slot&63)
 	to := from.Edge(id, kind == Added)
-	if to == nil {
+	if *active&bit == 0 || to == nil || from.Pooled() != 0 {
 		return nil, 0
 	}
 	nch, nslot, fresh := to.Take()
 	if nch == nil {
 		return nil, 0
 	}
-	if !handles.MoveAt(word, h, ch.Base()+slot, nch.Base()+nslot) {
+	if !handles.MoveAt(word, h, w.Place(), nch.Base()+nslot) {
 		to.Untake(nch, nslot, fresh)
 		return nil, 0
 	}
 	r.moves++
-	r.lastFresh = fresh
 	to.CopyShared(nch, nslot, ch, slot)
 	nch.Entities()[nslot] = h
-	ch.Vacate(slot)
-	ch.MarkActive()
-	ch.ClearBit(slot)
 	nch.SetBit(nslot)
+	ch.Vacate(slot)
+	*active &^= bit
+	ch.MarkActive()
 	from.AddLive(-1)
 	to.AddLive(1)
+	if r.lastFresh = fresh; r.run == runMoves {
+		// logMove, written out for the usual case.
+		op, v := &r.undo[len(r.undo)-1], &r.vacatedRuns[len(r.vacatedRuns)-1]
+		if v.ch == ch && v.slot+v.n == slot && op.comp == id && op.h == handles.Local(kind) && op.fresh == fresh {
+			op.nslot++
+			v.n++
+			r.undoHandles = append(r.undoHandles, h)
+			return nch, nslot
+		}
+	}
 	r.logMove(h, ch, slot, id, kind)
 	return nch, nslot
 }
