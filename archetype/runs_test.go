@@ -194,7 +194,7 @@ func TestRunsAreManySingleSteps(t *testing.T) {
 	})
 }
 
-func TestATakenRunEndsWithItsWordOrChunk(t *testing.T) {
+func TestATakenRunEndsWithItsHolesOrChunk(t *testing.T) {
 	store, p, _ := pair(t, 0)
 	a := store.Archetype(0, archetype.Signature{}.With(p.ID), "run", 128)
 	take := func(n int) []any {
@@ -209,10 +209,14 @@ func TestATakenRunEndsWithItsWordOrChunk(t *testing.T) {
 	a.ReclaimRun(c, 127, 1)
 	a.ReclaimRun(a.Chunks()[1], 0, 0)
 	require.NoError(t, store.Verify())
-	require.Equal(t, []any{0, uint32(60), uint32(4), false}, take(100))
-	require.Equal(t, []any{0, uint32(64), uint32(2), false}, take(2))
+	require.Equal(t, []any{0, uint32(60), uint32(6), false}, take(6))
 	require.Equal(t, []any{0, uint32(66), uint32(4), false}, take(100))
 	require.Equal(t, []any{0, uint32(127), uint32(1), false}, take(100))
+	a.ReclaimRun(c, 0, 128)
+	c.Soil() // whoever takes a slot zeroes it
+	c.Bytes(0)[100*8] = 1
+	require.Equal(t, []any{0, uint32(0), uint32(128), false}, take(math.MaxInt))
+	require.Zero(t, c.Bytes(0)[100*8])
 	require.Equal(t, []any{2, uint32(0), uint32(1), true}, take(1))
 	require.Panics(t, func() { take(0) })
 	require.NoError(t, store.Verify())

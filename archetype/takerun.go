@@ -3,7 +3,7 @@ package archetype
 import "math/bits"
 
 // TakeRun hands out neighbouring slots of one chunk, at least one and at most n, lowest
-// first as Take does. fresh goes for all of them. c is nil if the last cache index is in
+// first as Take does: the end is that of the holes, or of the chunk. fresh goes for all of them. c is nil if the last cache index is in
 // use. Untake takes them back one by one, highest first.
 //
 // Panics: if n < 1.
@@ -27,29 +27,25 @@ func (a *Archetype) TakeRun(n int) (c *Chunk, slot, count uint32, fresh bool) {
 		a.allocated += more
 		return c, slot, count + uint32(more), true
 	}
-	w := slot >> 6
-	word := c.holes[w]
-	if word == 0 {
-		return c, slot, 1, false
-	}
-	// The holes right above the one taken, within its word.
-	next := slot&63 + 1
-	more := uint32(0)
-	if next < 64 {
-		more = min(uint32(bits.TrailingZeros64(^(word >> next))), 64-next, uint32(n-1))
-	}
-	if more == 0 {
-		return c, slot, 1, false
-	}
-	if c.soiled != 0 {
-		a.wipe(c, slot+1, more)
-	}
-	word &^= (1<<more - 1) << next
-	c.holes[w] = word
-	if word == 0 {
-		if c.holeWords &= c.holeWords - 1; c.holeWords == 0 {
-			a.filled(c)
+	// The holes right above the one taken, word by word. They are the lowest of the chunk, so that a word which is full
+	// now is the lowest in the summary.
+	for next := slot + 1; int(count) < n && int(next>>6) < len(c.holes); next = slot + count {
+		word, bit := c.holes[next>>6], next&63
+		more := min(uint32(bits.TrailingZeros64(^(word >> bit))), 64-bit, uint32(n)-count)
+		if more == 0 {
+			break
+		}
+		if c.soiled != 0 {
+			a.wipe(c, next, more)
+		}
+		word &^= ^uint64(0) >> (64 - more) << bit
+		c.holes[next>>6] = word
+		if count += more; word == 0 {
+			if c.holeWords &= c.holeWords - 1; c.holeWords == 0 {
+				a.filled(c)
+				break
+			}
 		}
 	}
-	return c, slot, 1 + more, false
+	return c, slot, count, false
 }

@@ -2,7 +2,6 @@ package handles
 
 import (
 	"fmt"
-	"math/bits"
 
 	"github.com/airlock-ecs/airlock/internal/bitset"
 	"github.com/airlock-ecs/airlock/internal/check"
@@ -163,12 +162,8 @@ func (g *Globals) FreeOwn(index, generation uint32) {
 // Concurrency: the owner only; never waits; the caller keeps hs. Allocates: as FreeOwn.
 func (g *Globals) FreeOwnAll(hs []Local) {
 	for len(hs) > 0 {
-		block, mask := hs[0].Index()>>6, uint64(0)
-		n := 0
-		for ; n < len(hs) && hs[n].Index()>>6 == block && hs[n].Generation() < g.generation.last; n++ {
-			mask |= 1 << (hs[n].Index() & 63)
-		}
-		if !check.Enabled && n > 1 && g.settled.hasAll(block, mask) && bits.OnesCount64(mask) == n && g.free.AddWord(block, mask) {
+		block, mask, n := ofBlock(hs, uint64(g.generation.last))
+		if !check.Enabled && n > 1 && g.settled.hasAll(block, mask) && g.free.AddWord(block, mask) {
 			g.issued -= n
 			hs = hs[n:]
 			continue
@@ -185,15 +180,7 @@ func (g *Globals) FreeOwnAll(hs []Local) {
 func (g *Globals) IssueRun(hs []Local) int {
 	done := 0
 	for done < len(hs) {
-		block, mask, n := hs[done].Index()>>6, uint64(0), 0
-		for _, h := range hs[done:] {
-			bit := uint64(1) << (h.Index() & 63)
-			if h.Index()>>6 != block || mask&bit != 0 {
-				break
-			}
-			mask |= bit
-			n++
-		}
+		block, mask, n := ofBlock(hs[done:], 1<<32)
 		if !g.free.RemoveWord(block, mask) {
 			break
 		}
@@ -201,6 +188,23 @@ func (g *Globals) IssueRun(hs []Local) int {
 		done += n
 	}
 	return done
+}
+
+// ofBlock is how many handles, from the front of hs, have different indices of one block of 64 and generations below a bound;
+// mask has those indices. Most are consecutive.
+func ofBlock(hs []Local, below uint64) (block uint32, mask uint64, n int) {
+	block = hs[0].Index() >> 6
+	for n < len(hs) && hs[n].Index()>>6 == block && uint64(hs[n].Generation()) < below {
+		bit := hs[n].Index() & 63
+		k := sequence(hs[n:], int(64-bit))
+		more := ^uint64(0) >> (64 - k) << bit
+		if mask&more != 0 {
+			break
+		}
+		mask |= more
+		n += k
+	}
+	return block, mask, n
 }
 
 // Raise makes the generation of an issued index at least so high. False if there is none so high:

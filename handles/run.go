@@ -19,24 +19,45 @@ func (l *Locals) KillRun(hs []Local, place uint32) int {
 // changeRun takes entities at neighbouring places to a state and to other ones. The places are known, hence what the
 // words must be: each is one compare-and-swap, without a look before it.
 func (l *Locals) changeRun(hs []Local, to State, from, at uint32) int {
-	var p *Page
-	last := ^uint32(0) // number of p
-	for i, h := range hs {
-		index := h.Index()
-		if n := index >> pageBits; n != last {
-			if int(n) >= len(l.words.pages) {
-				return i
-			}
-			if p = l.words.pages[n].Load(); p == nil {
-				return i
-			}
-			last = n
-		}
-		place := uint32(i)
-		old, now := MakeWord(h.Generation(), Alive, from+place), MakeWord(h.Generation(), to, at+place)
-		if h.Generation() == 0 || !p[index%pageSize].CompareAndSwap(uint64(old), uint64(now)) {
+	for i := 0; i < len(hs); {
+		first := hs[i]
+		index, place := first.Index(), uint32(i)
+		number := int(index >> pageBits)
+		if first.Generation() == 0 || number >= len(l.words.pages) {
 			return i
 		}
+		p := l.words.pages[number].Load()
+		if p == nil {
+			return i
+		}
+		words := p[index%pageSize:]
+		words = words[:sequence(hs[i:], len(words))]
+		// What was born together has consecutive names: then the words follow each other, as their places do, and so do
+		// what they are and what they become.
+		old, now := uint64(MakeWord(first.Generation(), Alive, from+place)), uint64(MakeWord(first.Generation(), to, at+place))
+		for k := range words {
+			if !words[k].CompareAndSwap(old+uint64(k), now+uint64(k)) {
+				return i + k
+			}
+		}
+		i += len(words)
+	}
+	return len(hs)
+}
+
+// nextIndex is what is between two names of one generation whose indices are neighbours.
+const nextIndex = Local(1) << 32
+
+// sequence is how many handles, from the front of hs and at most so many, have one generation and consecutive indices. At
+// least one of them is there.
+func sequence(hs []Local, most int) int {
+	hs = hs[:min(len(hs), most)]
+	want := hs[0]
+	for i, h := range hs {
+		if h != want {
+			return i
+		}
+		want += nextIndex
 	}
 	return len(hs)
 }

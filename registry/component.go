@@ -3,6 +3,7 @@ package registry
 import (
 	"fmt"
 	"reflect"
+	"unsafe"
 
 	"github.com/airlock-ecs/airlock/archetype"
 )
@@ -101,4 +102,24 @@ func componentOf[C any](r *Registry) (*archetype.Component, error) {
 		return nil, fmt.Errorf("component %v: %w", reflect.TypeFor[C](), ErrNotRegistered)
 	}
 	return c, nil
+}
+
+// lastComponent is the component that Add or Remove was called for last. Owner only.
+type lastComponent struct {
+	typ  unsafe.Pointer // what tells its type from others
+	comp *archetype.Component
+}
+
+// component is componentOf for the owner, who mostly asks for the same one again: looking that up was an eighth of a move.
+func component[C any](r *Registry) (*archetype.Component, error) {
+	t := reflect.TypeFor[C]()
+	typ := (*[2]unsafe.Pointer)(unsafe.Pointer(&t))[1] // sound as typeWord of package archetype
+	if r.asked.typ == typ {
+		return r.asked.comp, nil
+	}
+	comp, err := componentOf[C](r)
+	if err == nil {
+		r.asked = lastComponent{typ, comp}
+	}
+	return comp, err
 }

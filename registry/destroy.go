@@ -126,6 +126,9 @@ func (r *Registry) drainOutside() int {
 // ErrExpired.
 // Concurrency: window holder. Allocates: no.
 func (w *Window) Destroy(h handles.Local) error {
+	if w.inQuick() && w.r.killQuick(h) {
+		return nil
+	}
 	r, err := w.open()
 	if err != nil {
 		return err
@@ -141,15 +144,16 @@ func (w *Window) Destroy(h handles.Local) error {
 func (w *Window) DestroyBatch(hs []handles.Local) int {
 	r := w.Registry()
 	n := 0
-	together := r.inRuns() && !r.late() && len(r.family) == 0 && !r.pools.any
+	together := r.inRuns() && !r.late() && len(r.family) == 0 && !r.pools.any && len(r.bornChunks) == 0
+	quick := together && len(r.observers[Destroyed]) == 0
 	for len(hs) > 0 {
 		k := 0
-		if together && len(r.bornChunks) == 0 {
+		if together {
 			k = r.killRun(hs)
 			n += k
 		}
 		if hs = hs[k:]; k == 0 {
-			if r.kill(hs[0]) == nil {
+			if quick && r.killQuick(hs[0]) || r.kill(hs[0]) == nil {
 				n++
 			}
 			hs = hs[1:]

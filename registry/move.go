@@ -15,11 +15,28 @@ import (
 // Errors: ErrStale, ErrInvalidHandle, ErrNotSpawned; ErrIdle for an idle slot of a pool; ErrNotRegistered; ErrExpired.
 // Concurrency: window holder. Allocates: a chunk or an archetype now and then.
 func Add[C any](w *Window, h handles.Local, v C) error {
-	r, comp, err := openFor[C](w)
+	r, err := w.open()
 	if err != nil {
 		return err
 	}
+	comp, err := component[C](r)
+	if err != nil {
+		return err
+	}
+	if r.quick == &w.token && addQuick(r, comp, h, &v) {
+		return nil
+	}
 	return add(r, comp, h, &v)
+}
+
+// addQuick is Add by the short way. False leaves it to add.
+func addQuick[C any](r *Registry, comp *archetype.Component, h handles.Local, v *C) bool {
+	ch, slot := r.moveQuick(h, comp.ID, Added)
+	if ch == nil {
+		return false
+	}
+	storeNew(comp, ch, slot, v)
+	return true
 }
 
 // add also says through moveBatch who has moved; the caller tells the subscribers.
@@ -106,7 +123,7 @@ func (r *Registry) edge(from *archetype.Archetype, id archetype.ComponentID, mor
 // Concurrency: window holder; the caller keeps hs. Allocates: chunks now and then.
 func AddBatch[C any](w *Window, hs []handles.Local, v C) int {
 	r := w.Registry()
-	comp, err := componentOf[C](r)
+	comp, err := component[C](r)
 	if err != nil {
 		return 0
 	}
@@ -125,7 +142,7 @@ func AddBatch[C any](w *Window, hs []handles.Local, v C) int {
 		}
 		n += k
 		if hs = hs[k:]; k == 0 {
-			if addOne(r, comp, hs[0], &v) == nil {
+			if w.inQuick() && addQuick(r, comp, hs[0], &v) || addOne(r, comp, hs[0], &v) == nil {
 				n++
 			}
 			hs = hs[1:]
@@ -140,9 +157,16 @@ func AddBatch[C any](w *Window, hs []handles.Local, v C) int {
 // Errors: ErrNoComponent when h has no C; else as Add.
 // Concurrency: window holder. Allocates: a chunk or an archetype now and then.
 func Remove[C any](w *Window, h handles.Local) error {
-	r, comp, err := openFor[C](w)
+	r, err := w.open()
 	if err != nil {
 		return err
+	}
+	comp, err := component[C](r)
+	if err != nil {
+		return err
+	}
+	if r.quick == &w.token && r.removeQuick(comp, h) {
+		return nil
 	}
 	err = r.removeQuietly(comp, h)
 	r.tellMoves()
@@ -156,7 +180,7 @@ func Remove[C any](w *Window, h handles.Local) error {
 // Concurrency: window holder; the caller keeps hs. Allocates: chunks now and then.
 func RemoveBatch[C any](w *Window, hs []handles.Local) int {
 	r := w.Registry()
-	comp, err := componentOf[C](r)
+	comp, err := component[C](r)
 	if err != nil {
 		return 0
 	}
@@ -174,7 +198,7 @@ func RemoveBatch[C any](w *Window, hs []handles.Local) int {
 		}
 		n += k
 		if hs = hs[k:]; k == 0 {
-			if r.removeQuietly(comp, hs[0]) == nil {
+			if w.inQuick() && r.removeQuick(comp, hs[0]) || r.removeQuietly(comp, hs[0]) == nil {
 				n++
 			}
 			hs = hs[1:]
@@ -182,6 +206,12 @@ func RemoveBatch[C any](w *Window, hs []handles.Local) int {
 	}
 	r.tellMoves()
 	return n
+}
+
+// removeQuick is Remove by the short way. False leaves it to removeQuietly.
+func (r *Registry) removeQuick(comp *archetype.Component, h handles.Local) bool {
+	ch, _ := r.moveQuick(h, comp.ID, Removed)
+	return ch != nil
 }
 
 func (r *Registry) removeQuietly(comp *archetype.Component, h handles.Local) error {

@@ -1,6 +1,7 @@
 package registry
 
 import (
+	"sort"
 	"sync/atomic"
 
 	"github.com/airlock-ecs/airlock/handles"
@@ -37,13 +38,47 @@ type obituaries struct {
 
 type obitBook struct {
 	number uint64 // written before the book is linked
-	deaths [obitsInBook]obit
+	dead   [obitsInBook]handles.Local
+	// Deaths that follow each other mostly share what is said of them. The first spans of them are in use: stored by the owner
+	// after the spans that it covers, and before the head that shows their deaths.
+	spans atomic.Int32
+	said  [obitsInBook]obitSpan
 }
 
-type obit struct {
-	h     handles.Local
+// obitSpan is what is said of the deaths in a book from one on, up to the next span.
+type obitSpan struct {
+	from  int32
 	frame uint64
 	cause *string
+}
+
+// write notes deaths of one frame and one cause, from one on in the book. Owner only.
+func (b *obitBook) write(at int, hs []handles.Local, frame uint64, cause *string) {
+	copy(b.dead[at:], hs)
+	n := b.spans.Load()
+	if n > 0 && b.said[n-1].frame == frame && b.said[n-1].cause == cause {
+		return
+	}
+	b.said[n] = obitSpan{from: int32(at), frame: frame, cause: cause}
+	b.spans.Store(n + 1)
+}
+
+// of is what was said of a death that was shown.
+func (b *obitBook) of(at int) Obituary {
+	n := int(b.spans.Load())
+	i := sort.Search(n, func(i int) bool { return b.said[i].from > int32(at) }) - 1
+	return Obituary{Frame: b.said[i].frame, Cause: *b.said[i].cause}
+}
+
+// write notes deaths of one frame and one cause. They are shown when the caller stores the head that it gives. Owner only.
+func (o *obituaries) write(head uint64, hs []handles.Local, frame uint64, cause *string) uint64 {
+	for len(hs) > 0 {
+		at := int(head % obitsInBook)
+		n := min(len(hs), obitsInBook-at)
+		o.book(head).write(at, hs[:n], frame, cause)
+		hs, head = hs[n:], head+uint64(n)
+	}
+	return head
 }
 
 // Obituary says when and of what a dead entity died, while that is remembered: for the
@@ -62,8 +97,8 @@ func (o *obituaries) find(h handles.Local) (Obituary, bool) {
 		if b == nil || b.number != number {
 			break // given up meanwhile, and so are all before it
 		}
-		if d := &b.deaths[(n-1)%obitsInBook]; d.h == h {
-			return Obituary{Frame: d.frame, Cause: *d.cause}, true
+		if at := int((n - 1) % obitsInBook); b.dead[at] == h {
+			return b.of(at), true
 		}
 	}
 	return Obituary{}, false
@@ -82,6 +117,7 @@ func (o *obituaries) book(n uint64) *obitBook {
 		b = new(obitBook)
 	}
 	b.number = number
+	b.spans.Store(0)
 	place.Store(b)
 	return b
 }
@@ -104,14 +140,12 @@ func (r *Registry) publishObituaries() {
 		o.head.Store(head + 1)
 	}
 	for i := from; i < len(r.dying); {
-		b := o.book(head)
-		page := b.deaths[head%obitsInBook:]
-		n := min(len(page), len(r.dying)-i)
-		for k := range page[:n] {
-			page[k] = obit{h: r.dying[i+k], frame: frame, cause: r.causes[r.graves[i+k].cause()]}
+		end, cause := i+1, r.graves[i].cause()
+		for end < len(r.dying) && r.graves[end].cause() == cause {
+			end++
 		}
-		i += n
-		head += uint64(n)
+		head = o.write(head, r.dying[i:end], frame, r.causes[cause])
+		i = end
 	}
 	o.head.Store(head)
 }

@@ -48,14 +48,15 @@ func (r *Registry) sortByPlace() {
 		r.rankGraves()
 		defer r.unrankGraves()
 	}
-	highest, sorted := uint32(0), true
-	for i := 1; i < n; i++ {
-		sorted = sorted && r.graves[i-1].place <= r.graves[i].place
+	highest, sorted := uint32(0), 0
+	for sorted < n && r.graves[sorted].place >= highest {
+		highest = r.graves[sorted].place
+		sorted++
 	}
-	if sorted {
+	if sorted == n {
 		return
 	}
-	for _, g := range r.graves {
+	for _, g := range r.graves[sorted:] {
 		highest = max(highest, g.place)
 	}
 	if cap(r.spareDying) < n {

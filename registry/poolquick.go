@@ -28,6 +28,7 @@ const tookInitial = 1
 
 // openShort opens the short way in for a window or a frame, and the one out, if nothing unusual is going on: see Registry.shortIn.
 func (r *Registry) openShort(t *token) {
+	r.openQuick(t)
 	if r.cfg.TemporalFrames != 0 || r.rec != nil || r.iterating != 0 || t.part {
 		return
 	}
@@ -37,7 +38,7 @@ func (r *Registry) openShort(t *token) {
 	}
 }
 
-func (r *Registry) closeShort() { r.shortIn, r.shortOut = nil, nil }
+func (r *Registry) closeShort() { r.shortIn, r.shortOut, r.quick = nil, nil, nil }
 
 // isToken says whether a token is a certain window's or frame's, and there is one. No type switch: that looks for a hash first.
 func isToken(a Access, t *token) bool {
@@ -291,14 +292,9 @@ func (r *Registry) publishLeft() {
 			end = p.leftOf[of+1].from
 		}
 		cause := r.causes[p.leftOf[of].cause]
-		for k < end {
-			page := o.book(head).deaths[head%obitsInBook:]
-			page = page[:min(len(page), end-k)]
-			for i, h := range p.left[k : k+len(page)] {
-				page[i] = obit{h: h, frame: frame, cause: cause}
-			}
-			k += len(page)
-			head += uint64(len(page))
+		if k < end {
+			head = o.write(head, p.left[k:end], frame, cause)
+			k = end
 		}
 		of++
 	}

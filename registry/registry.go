@@ -86,7 +86,8 @@ type Registry struct {
 	cascade     []handles.Local
 
 	undo        []undoOp
-	undoFrom    int             // where the present callback's steps begin
+	undoFrom    int // where the present callback's steps begin
+	deaths      deathsByName
 	burned      []handles.Local // inner handles whose birth the callback that fails has taken back
 	netBurns    uint64          // net names that the callback which is recorded has issued and that were taken back
 	rec         *recording      // of the callback from outside that runs; nil while nothing is recorded
@@ -95,6 +96,8 @@ type Registry struct {
 	runOf       *Block // of runTakes and runLeaves
 	shortIn     *token // of the window or frame that pools have a short way in for, nil for none; see poolquick.go
 	shortOut    *token // and a short way out
+	asked       lastComponent
+	quick       *token // of the window that Destroy, Add and Remove have a short way in, nil for none; see quick.go
 	vacated     []vacancy
 	vacatedRuns []vacantRun // likewise; none with history
 	inCallback  bool

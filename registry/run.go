@@ -1,6 +1,7 @@
 package registry
 
 import (
+	"slices"
 	"unsafe"
 
 	"github.com/airlock-ecs/airlock/archetype"
@@ -27,7 +28,9 @@ func runAt(hs []handles.Local, ch *archetype.Chunk, slot uint32) []handles.Local
 		return nil
 	}
 	there := ch.Entities()[slot:]
-	hs = hs[:min(len(hs), len(there))]
+	if hs = hs[:min(len(hs), len(there))]; len(hs) > 0 && &hs[0] == &there[0] {
+		return hs // it is the column
+	}
 	for i, h := range hs {
 		if h != there[i] {
 			return hs[:i]
@@ -118,6 +121,17 @@ func (r *Registry) unmoveRun(op *undoOp) {
 	r.undoHandles = r.undoHandles[:at]
 }
 
+// storeNew gives a slot that nobody has written yet a value of a component.
+func storeNew[C any](comp *archetype.Component, ch *archetype.Chunk, slot uint32, v *C) {
+	if len(comp.Fields) != 1 || comp.Split {
+		store(comp, ch, slot, v)
+		return
+	}
+	col := ch.Archetype().Column(comp.ID)
+	ch.Mark(col)
+	*(*C)(ch.Cell(col, slot, comp.Size)) = *v // sound as in pointer: the column has values of type C
+}
+
 // storeRun gives neighbouring slots, that nobody has written yet, a value of a component.
 func storeRun[C any](comp *archetype.Component, ch *archetype.Chunk, slot uint32, n int, v *C) {
 	if len(comp.Fields) == 1 && !comp.Split {
@@ -162,8 +176,10 @@ func (r *Registry) killRun(hs []handles.Local) int {
 	r.undo[len(r.undo)-1].slot += uint32(n)
 	r.dying = append(r.dying, run...)
 	how := r.causeIndex() | wasActive
-	for i := range uint32(n) {
-		r.graves = append(r.graves, grave{place: w.Place() + i, how: how})
+	r.graves = slices.Grow(r.graves, n)[:len(r.graves)+n]
+	dug := r.graves[len(r.graves)-n:]
+	for i := range dug {
+		dug[i] = grave{place: w.Place() + uint32(i), how: how}
 	}
 	if len(r.observers[Destroyed]) > 0 {
 		for _, h := range run {

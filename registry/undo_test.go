@@ -274,6 +274,44 @@ func TestABatchWhoseInitPanicsLeavesNoTrace(t *testing.T) {
 	})
 }
 
+// Others destroy many of those whom a callback has spawned and moved, and the owner sees it before the callback fails: each
+// stays dead, once, and is not among those who live again.
+func TestUndoYieldsToThousandsOfDestroysFromOutside(t *testing.T) {
+	k := newWorld(t, registry.Config{})
+	const n = 3000
+	var old, born []handles.Local
+	k.update(func(w *registry.Window) { old, _ = k.soldiers.SpawnBatch(w, n, nil) })
+	k.fails(func(w *registry.Window) {
+		require.Equal(t, n/2, registry.AddBatch(w, old[:n/2], frozen{}))
+		born, _ = k.soldiers.SpawnBatch(w, n, nil)
+		require.Equal(t, n/10, w.DestroyBatch(old[n-n/10:])) // they live again
+		for i := 0; i < n; i += 2 {
+			require.NoError(t, k.r.Destroy(born[i]))
+			if i < n/2 {
+				require.NoError(t, k.r.Destroy(old[i]))
+			}
+		}
+		registry.Iterate(w)
+		registry.Finish(w)
+		require.Equal(t, n/10, w.DestroyBatch(old[n-2*n/10:n-n/10]))
+	})
+	k.update(func(w *registry.Window) {
+		for i, h := range old {
+			want := i%2 != 0 || i >= n/2
+			require.Equal(t, want, k.r.Alive(h), i)
+			require.False(t, registry.Has[frozen](w, h))
+		}
+		for _, h := range born {
+			require.False(t, k.r.Alive(h))
+		}
+	})
+	require.NoError(t, k.r.Verify())
+	k.recycle()
+	require.Equal(t, n-n/4, k.r.Stats().Live)
+	require.Equal(t, n-n/4, k.r.Stats().Local.Issued)
+	require.NoError(t, k.r.Verify())
+}
+
 // What another goroutine destroys while the callback runs stays dead; the rest is undone as
 // ever. seen says whether the owner takes note of the death before the callback fails.
 func TestUndoYieldsToADestroyFromOutside(t *testing.T) {
