@@ -206,8 +206,11 @@ func (r *Registry) newWindow() *Window {
 		}
 	}
 	r.windowsCut++
-	return &r.windowBlock[r.windowsCut-1]
+	return r.lastWindow()
 }
+
+// lastWindow is the one that was cut last. Owner only.
+func (r *Registry) lastWindow() *Window { return &r.windowBlock[r.windowsCut-1] }
 
 // currentFrame gives the token of the current frame, cutting it on first use. Owner only.
 func (r *Registry) currentFrame() *Frame {
