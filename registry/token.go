@@ -197,16 +197,18 @@ func mustOpen(a Access) *Registry {
 // allocation that testing.AllocsPerRun can count.
 const tokenBlock = 128
 
+// windowBlock is the same for windows, of which each operation has one: in small blocks they cost a tenth more of it.
+const windowBlock = 512
+
 // newWindow cuts a fresh window token. Owner only.
 func (r *Registry) newWindow() *Window {
 	if r.windowsCut == len(r.windowBlock) {
-		r.windowBlock, r.windowsCut = make([]Window, tokenBlock), 0
-		for i := range r.windowBlock {
-			r.windowBlock[i].r, r.windowBlock[i].kind = r, windowToken
-		}
+		r.windowBlock, r.windowsCut = make([]Window, windowBlock), 0
 	}
 	r.windowsCut++
-	return r.lastWindow()
+	w := r.lastWindow()
+	w.r, w.kind = r, windowToken
+	return w
 }
 
 // lastWindow is the one that was cut last. Owner only.
