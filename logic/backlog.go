@@ -81,11 +81,8 @@ func (b *batch) hasOps(ls *lanes) bool {
 }
 
 // take gives the next operation; hasOps was true. The place moves on first, so an operation
-// that never returns is not run twice.
+// that never returns is not run twice. What it was stays in the run until that is emptied: all are forgotten at once.
 func (b *batch) take() op {
-	o := &b.runs[b.run][b.op]
 	b.op++
-	taken := *o
-	*o = op{}
-	return taken
+	return b.runs[b.run][b.op-1]
 }

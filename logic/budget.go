@@ -3,17 +3,18 @@ package logic
 import "time"
 
 const (
-	calmReadings = 4                      // see budget.after
-	skipReadings = 3                      // see budget.after
+	calmReadings = 4                      // see budget.read
+	skipReadings = 3                      // see budget.read
+	skipMany     = 15                     // likewise
 	skipWatchdog = 100 * time.Millisecond // a shorter one could take several callbacks for one
 )
 
 // budget is the window's time. It belongs to whoever holds the window.
 //
-// A reading of the clock costs a tenth of a handshake. So once calmReadings in a row have found
-// nearly nothing spent, skipReadings callbacks go without one: the window may be that many
-// callbacks longer than its budget, unless the supervisor has noticed meanwhile that one takes
-// long.
+// A reading of the clock costs a tenth of a handshake, and more than a short operation. So once calmReadings in a row
+// have found nearly nothing spent, skipReadings callbacks go without one, and skipMany if they are so short that they will
+// be nothing to what is left: the window may be that many callbacks longer than its budget, unless the supervisor has
+// noticed meanwhile that one takes long.
 type budget struct {
 	until  int64 // no callback begins after this
 	served int   // callbacks in this window
@@ -37,7 +38,8 @@ func (b *budget) due() bool {
 
 // read takes a reading of the clock.
 func (b *budget) read(now int64, watchdog int64) {
-	if now-b.now < (b.until-now)/8 {
+	took, left := now-b.now, b.until-now
+	if took < left/8 {
 		b.calm++
 	} else {
 		b.calm = 0
@@ -45,6 +47,9 @@ func (b *budget) read(now int64, watchdog int64) {
 	b.skip = 0
 	if b.calm >= calmReadings && watchdog >= int64(skipWatchdog) {
 		b.skip = skipReadings
+		if took*(skipMany+1) < left/64*int64(b.unread) {
+			b.skip = skipMany
+		}
 	}
 	b.now, b.unread = now, 0
 }

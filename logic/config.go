@@ -14,7 +14,7 @@ import (
 type Config struct {
 	Rate         int           // frames a second; 0 means 60
 	Workers      int           // goroutines that share a parallel loop, Logic's among them; 1: loops stay on Logic; 0 means GOMAXPROCS. At most 1024
-	WindowBudget time.Duration // window time after which no more operations begin in a frame; 0 means 1 ms. Amid many short ones it may be noticed three late
+	WindowBudget time.Duration // window time after which no more operations begin in a frame; 0 means 1 ms. Amid many short ones it may be noticed fifteen late
 	QueueSize    int           // operations that may wait before ErrQueueFull; 0 means 65536
 	Watchdog     time.Duration // a callback longer than this is reported; 0 means 1 s
 	LocalWindow  int           // frames a freed local index stays pending; 0: 2, or the ring depth with rollback; negative: manual

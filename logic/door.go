@@ -258,9 +258,17 @@ func (d *door) leave(w *waiter) (overran int64) {
 
 // ended counts a callback of the window and watches over the next one. It answers as leave.
 func (d *door) ended(next activity) (overran int64) {
-	if !d.budget.due() && !d.hurry.Load() {
+	if !d.due() {
 		return 0
 	}
+	return d.look(next)
+}
+
+// due counts a callback and says whether to look at the clock after it.
+func (d *door) due() bool { return d.budget.due() || d.hurry.Load() }
+
+// look is what ended does when it is due.
+func (d *door) look(next activity) (overran int64) {
 	now := d.clock.now()
 	overran = d.watch.late(now)
 	d.budget.read(now, d.watch.limit)

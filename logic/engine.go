@@ -98,7 +98,8 @@ func New(r *registry.Registry, c Config) (*Engine, error) {
 	if c.Flight != nil {
 		e.frameLimit = int64(c.Flight.Budget(c.Rate))
 	}
-	e.queue.limit = uint64(c.QueueSize)
+	e.queue.init(uint64(c.QueueSize))
+	e.lanes.queue = &e.queue
 	e.watch.limit = int64(c.Watchdog)
 	e.peerTable.members = make(map[uint32]*peer)
 	e.pause.wake = make(chan struct{}, 1)

@@ -22,7 +22,7 @@ type Gate struct {
 func NewGate() *Gate {
 	g := new(Gate)
 	g.w.limit = int64(time.Hour)
-	g.q.limit = 1 << 16
+	g.q.init(1 << 16)
 	g.d.init(clock{time.Now()}, &g.w, &g.q, func() bool { return false })
 	g.d.watched.Store(true)
 	return g
@@ -116,7 +116,7 @@ type Gauge struct{ g gauge }
 
 func NewGauge(limit int) *Gauge {
 	g := new(Gauge)
-	g.g.limit = uint64(limit)
+	g.g.init(uint64(limit))
 	return g
 }
 
@@ -196,13 +196,23 @@ func (c *script) failed(err error)               { c.say("failed: " + err.Error(
 // Lanes are lanes without an engine, for the benchmarks.
 type Lanes struct {
 	ls   lanes
+	q    gauge
 	all  []lane
 	runs [][]op
 }
 
-func NewLanes(n int) *Lanes { return &Lanes{all: make([]lane, n)} }
+func NewLanes(n int) *Lanes {
+	l := &Lanes{all: make([]lane, n)}
+	l.q.init(1 << 16)
+	l.ls.queue = &l.q
+	return l
+}
 
-func (l *Lanes) Add(lane int, fn func(*registry.Window) error) { l.ls.add(&l.all[lane], op{fn: fn}) }
+func (l *Lanes) Add(lane int, fn func(*registry.Window) error) {
+	if !l.all[lane].addPaid(op{fn: fn}) {
+		l.ls.add(&l.all[lane], op{fn: fn}, l.q.takeAhead()-1)
+	}
+}
 
 // Collect takes everything out and looks at each.
 func (l *Lanes) Collect() (n int) {
@@ -213,6 +223,7 @@ func (l *Lanes) Collect() (n int) {
 				n++
 			}
 		}
+		l.q.give(uint64(len(run)) * gaugeOp)
 		l.ls.recycle(run)
 	}
 	return n

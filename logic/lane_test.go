@@ -1,6 +1,7 @@
 package logic_test
 
 import (
+	"context"
 	"runtime"
 	"sync"
 	"testing"
@@ -73,6 +74,77 @@ func TestAForgottenProducerLosesNothing(t *testing.T) {
 	}
 	w.step()
 	assert.Equal(t, 100, ran)
+}
+
+// In a large queue a lane takes places ahead, many at once. They are found before anybody is refused, and nothing counts them.
+func TestPlacesTakenAheadAreNotMissed(t *testing.T) {
+	const size, lanes = 1 << 14, 1000
+	w := newWorld(t, func(c *logic.Config) { c.QueueSize, c.WindowBudget = size, time.Hour })
+	accepted, ran := 0, 0
+	fn := func(*registry.Window) error { ran++; return nil }
+	for range 3 {
+		accepted, ran = 0, 0
+		var own []*logic.Producer
+		for range lanes {
+			own = append(own, w.e.Producer())
+			require.NoError(t, own[accepted].Defer(fn))
+			accepted++
+		}
+		require.Equal(t, accepted, w.e.Stats().Queued)
+		for _, p := range own { // they take ahead once more
+			require.NoError(t, p.Defer(fn))
+			accepted++
+		}
+		for w.e.Defer(fn) == nil {
+			accepted++
+		}
+		require.Equal(t, size, accepted)
+		require.ErrorIs(t, own[0].Defer(fn), logic.ErrQueueFull)
+		require.ErrorIs(t, w.e.Spawn(background(), fn), logic.ErrQueueFull)
+		require.Equal(t, size, w.e.Stats().Queued)
+		w.step()
+		require.Equal(t, size, ran)
+		require.Zero(t, w.e.Stats().Queued)
+	}
+	const stride = size / 1024
+	for range lanes { // as many as it takes take ahead until half of the places are taken
+		require.NoError(t, w.e.Producer().Defer(fn))
+	}
+	for range size/2 - (lanes - size/2/stride) { // and now all are
+		require.NoError(t, w.e.Defer(fn))
+	}
+	ctx, cancel := context.WithTimeout(background(), time.Millisecond)
+	defer cancel()
+	require.ErrorIs(t, w.e.Spawn(ctx, fn), context.DeadlineExceeded, "a caller finds a place, and waits")
+}
+
+// Producers that always find the queue nearly full, or full, beside a Logic that empties it: no place is lost or won.
+func TestAQueueThatIsFullAgainAndAgainLosesNoPlace(t *testing.T) {
+	const size, producers, each = 1 << 12, 8, 5000
+	w := newWorld(t, fast, func(c *logic.Config) { c.QueueSize = size })
+	stop := w.run()
+	ran := 0 // Logic's
+	var all sync.WaitGroup
+	for i := range producers {
+		all.Go(func() {
+			add := w.e.Producer().Defer
+			if i%2 == 0 {
+				add = w.e.Defer
+			}
+			for range each {
+				for add(func(*registry.Window) error { ran++; return nil }) != nil {
+					s := w.e.Stats()
+					assert.LessOrEqual(t, s.Queued+s.Waiting, size)
+					runtime.Gosched()
+				}
+			}
+		})
+	}
+	all.Wait()
+	require.NoError(t, w.e.Spawn(background(), noChange))
+	require.Zero(t, w.e.Stats().Queued)
+	require.NoError(t, stop())
+	require.Equal(t, producers*each, ran)
 }
 
 func TestASteadyStreamOfDeferredOperationsAllocatesNothing(t *testing.T) {

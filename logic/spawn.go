@@ -126,6 +126,9 @@ func (e *Engine) enter(ctx context.Context) (*waiter, error) {
 		return nil, err
 	}
 	w, err := e.door.enter(ctx)
+	if err == ErrQueueFull && e.lanes.recall() {
+		w, err = e.door.enter(ctx)
+	}
 	if err == ErrQueueFull {
 		err = e.refusal()
 	}

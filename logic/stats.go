@@ -9,7 +9,7 @@ type Stats struct {
 	DroppedFrames uint64 // given up because Logic was more than 5 frames late
 
 	Waiting int // goroutines queued in Spawn and SpawnBatch
-	Queued  int // operations queued by Defer and Enqueue
+	Queued  int // operations queued by Defer and Enqueue; amid many short ones up to 15 that have just run
 
 	Peers       int
 	SlowestPeer uint32 // the peer that holds net indices back most
@@ -35,6 +35,7 @@ func (e *Engine) Stats() Stats {
 		HandshakeWait: e.door.waits.read(),
 		WindowStall:   e.stalls.read(),
 	}
+	e.lanes.recall()
 	s.Waiting, s.Queued = e.queue.read()
 	s.Peers, s.SlowestPeer, s.SlowestAck = e.peerTable.slowest()
 	return s

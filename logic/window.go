@@ -56,10 +56,11 @@ func (e *frameShell) serve() {
 
 // serving is the operation that runs. Logic's.
 type serving struct {
-	op
-	batch *batch
-	open  bool  // it is not answered yet
-	late  int64 // how long it ran, if it succeeded and overran the watchdog
+	ticket *Ticket // nil: deferred
+	batch  *batch
+	open   bool   // it is not answered yet
+	late   int64  // how long it ran, if it succeeded and overran the watchdog
+	freed  uint64 // operations that were taken, and whose places are not given back yet
 
 	next func() func(*registry.Window) error // frameShell.served, made once
 }
@@ -71,26 +72,42 @@ func (e *frameShell) serveOps(b *batch) bool {
 	}
 	e.watch.begin(e.door.budget.now, queuedOp)
 	e.serving.batch = b
-	for e.takeOp() {
-		e.run()
+	for fn := e.takeOp(); fn != nil; fn = e.takeOp() {
+		e.run(fn)
 	}
-	e.serving.op, e.serving.batch = op{}, nil
+	e.serving.ticket, e.serving.batch = nil, nil
 	return !b.hasOps(&e.lanes)
 }
 
-// takeOp takes the next operation of the batch; false if none is left, or the budget is spent.
-func (e *frameShell) takeOp() bool {
+// takeOp takes the next operation of the batch; nil if none is left, or the budget is spent. Its place is given back
+// before it runs if a clock was read just now, or with the next one for which one is: amid very short ones, of which
+// none can keep a producer out for long.
+func (e *frameShell) takeOp() func(*registry.Window) error {
 	s, budget := &e.serving, &e.door.budget
 	if !s.batch.hasOps(&e.lanes) || budget.spent() {
-		return false
+		return nil
 	}
-	s.op, s.open = s.batch.take(), true
-	e.queue.give(gaugeOp)
+	o := s.batch.take()
+	if s.ticket != o.ticket { // a load is cheaper than a store of a pointer
+		s.ticket = o.ticket
+	}
+	s.open = true
+	if s.freed++; budget.unread == 0 || e.queue.stride == 1 {
+		e.free()
+	}
 	budget.served++
 	if fault.Enabled {
 		fault.At(fault.Serving)
 	}
-	return true
+	return o.fn
+}
+
+// free gives places back of operations that were taken.
+func (e *frameShell) free() {
+	if n := e.serving.freed; n > 0 {
+		e.serving.freed = 0
+		e.queue.give(n * gaugeOp)
+	}
 }
 
 // serveCallers lets the goroutines of a batch through; false if the budget ended it.
@@ -115,16 +132,18 @@ func (e *frameShell) serveCallers(b *batch) bool {
 
 // run runs the operation that was taken, and those behind it until one fails or overruns the watchdog, none is
 // left, or the budget is spent. Each is answered exactly once, also when it ends its goroutine.
-func (e *frameShell) run() {
+func (e *frameShell) run(fn func(*registry.Window) error) {
 	s := &e.serving
 	defer func() {
 		if s.open { // it ended its goroutine
 			s.open = false
+			e.free()
 			e.endedNow(queuedOp)
-			e.answer(s.op, &registry.PanicError{Value: registry.ErrGoexit, Where: queuedOp.String(), Frame: e.core.FrameNumber()})
+			e.answer(s.ticket, &registry.PanicError{Value: registry.ErrGoexit, Where: queuedOp.String(), Frame: e.core.FrameNumber()})
 		}
 	}()
-	err := e.core.Operations(s.fn, s.next)
+	err := e.core.Operations(fn, s.next)
+	e.free()
 	if !s.open {
 		return
 	}
@@ -137,7 +156,7 @@ func (e *frameShell) run() {
 		(*Engine)(e).reportOverrun(queuedOp.String(), time.Duration(overran), "")
 	}
 	if s.ticket != nil || err != nil {
-		e.answer(s.op, err)
+		e.answer(s.ticket, err)
 	}
 }
 
@@ -145,17 +164,16 @@ func (e *frameShell) run() {
 // none, or this one is to be reported first: who takes reports is not to be called from inside.
 func (e *frameShell) served() func(*registry.Window) error {
 	s := &e.serving
-	if s.late = e.door.ended(queuedOp); s.late > 0 {
-		return nil
+	if e.door.due() {
+		if s.late = e.door.look(queuedOp); s.late > 0 {
+			return nil
+		}
 	}
 	s.open = false
 	if s.ticket != nil {
-		e.answer(s.op, nil)
+		e.answer(s.ticket, nil)
 	}
-	if !e.takeOp() {
-		return nil
-	}
-	return s.fn
+	return e.takeOp()
 }
 
 // endedNow is the door's ended with a reading of the clock in any case.
@@ -166,15 +184,15 @@ func (e *frameShell) endedNow(what activity) {
 	}
 }
 
-func (e *frameShell) answer(o op, err error) {
+func (e *frameShell) answer(t *Ticket, err error) {
 	if fault.Enabled {
 		fault.At(fault.Answering)
 	}
 	switch {
-	case o.ticket != nil:
-		o.ticket.finish(err)
+	case t != nil:
+		t.finish(err)
 		if planted.Enabled && planted.Is(planted.DoubleReply) {
-			o.ticket.finish(ErrStopped)
+			t.finish(ErrStopped)
 		}
 	case err != nil:
 		(*Engine)(e).report(err)

@@ -38,8 +38,8 @@ func (r *Registry) callbackRecoverOp(fn func(*Window) error) error {
 
 // row is what runs operations one after the other. Owner only.
 type row struct {
-	open    *Window // of the one that runs; nil between two of them
-	between bool    // the next one is being asked for
+	open    bool // one runs, with the window that was cut last
+	between bool // the next one is being asked for
 }
 
 // operations runs fn as an operation of a caller from outside, and while they succeed what next gives, until
@@ -63,26 +63,30 @@ func (r *Registry) operations(fn func(*Window) error, next func() func(*Window) 
 	return r.operate(&w, fn, next)
 }
 
-// operate is operations without their guards, but for the undoing of one that fails.
+// operate is operations without their guards, but for the undoing of one that fails. Of each it keeps nothing that has
+// pointers, in variables of its own or behind a pointer: while garbage is collected, each such store costs as much as the
+// rest of an operation that does nothing.
 func (r *Registry) operate(row *row, fn func(*Window) error, next func() func(*Window) error) (err error) {
 	defer func() {
-		if w := row.open; w != nil {
-			r.expire(w)
+		if row.open {
+			r.expire(r.lastWindow())
 			r.endCallback(false)
 		}
+		r.closeShort()
 	}()
 	caller.Within(r.id, func() {
-		for fn != nil {
+		for fn := fn; fn != nil; {
 			w := r.newWindow()
 			r.beginRecording()
 			r.beginCallback()
 			r.openShort(&w.token)
-			row.open = w
-			if err = fn(w); err != nil {
+			row.open = true
+			if failure := fn(w); failure != nil {
+				err = failure
 				return
 			}
-			row.open = nil
-			r.expire(w)
+			row.open = false
+			w.closed.Store(true) // the short ways are left to the next one: until then nobody's code runs
 			r.endCallback(true)
 			r.endRecording()
 			row.between = true
@@ -109,6 +113,12 @@ func (r *Registry) beginCallback() {
 }
 
 func (r *Registry) endCallback(ok bool) {
+	if ok && r.unmoved() {
+		r.inCallback = false
+		r.setCause("")
+		r.guard.Exit()
+		return
+	}
 	if ok {
 		r.commit()
 	} else {
@@ -129,6 +139,15 @@ func (r *Registry) endCallback(ok bool) {
 	r.showCounts()
 	r.guard.Exit()
 	r.tellMoves() // what undo has moved back
+}
+
+// unmoved says whether a callback that has succeeded has left nothing to commit or to tell, as those that only read
+// or write cells do. One expression without a call: half of what an operation costs that does nothing was to find that
+// out step by step (BenchmarkOperations).
+func (r *Registry) unmoved() bool {
+	return len(r.undo)+len(r.undoHandles)+len(r.vacated)+len(r.vacatedRuns)+len(r.valuesUsed)+len(r.pools.saving)+
+		len(r.bornChunks)+len(r.pools.dirty)+len(r.moveBatch)+r.iterating == 0 && r.run == runNone &&
+		r.rec == nil && !r.hist.on && !r.netsUsed
 }
 
 // killOrphans ends the children of those that others destroyed while a callback ran that has

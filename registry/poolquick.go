@@ -26,15 +26,21 @@ const noCause = ^uint32(0)
 // tookInitial is what an undoTaken has for comp if the slot had its initial cells, of which nothing is kept.
 const tookInitial = 1
 
-// openShort opens the short way in for a window or a frame, and the one out, if nothing unusual is going on: see Registry.shortIn.
+// openShort opens the short way in for a window or a frame, and the one out, if nothing unusual is going on, and closes them
+// for any before: see Registry.shortIn.
 func (r *Registry) openShort(t *token) {
 	r.openQuick(t)
 	if r.cfg.TemporalFrames != 0 || r.rec != nil || r.iterating != 0 || t.part {
+		if r.shortIn != nil {
+			r.closeShort()
+		}
 		return
 	}
 	r.shortIn = t
 	if len(r.family) == 0 && !r.netsUsed && !r.recordsPart {
 		r.shortOut = t
+	} else if r.shortOut != nil {
+		r.shortOut = nil
 	}
 }
 
