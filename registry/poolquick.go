@@ -26,13 +26,13 @@ const noCause = ^uint32(0)
 // tookInitial is what an undoTaken has for comp if the slot had its initial cells, of which nothing is kept.
 const tookInitial = 1
 
-// openShort opens the short way in for a window or a frame, and the one out, if nothing unusual is going on, and closes them
-// for any before: see Registry.shortIn.
+// openShort opens the short ways for a window or a frame, as far as nothing unusual is going on, and closes them for any
+// before: see Registry.shortIn, shortOut and quick. What is as it should be is not stored: these are pointers.
 func (r *Registry) openShort(t *token) {
 	r.openQuick(t)
 	if r.cfg.TemporalFrames != 0 || r.rec != nil || r.iterating != 0 || t.part {
 		if r.shortIn != nil {
-			r.closeShort()
+			r.shortIn, r.shortOut = nil, nil
 		}
 		return
 	}

@@ -9,10 +9,13 @@ import (
 // loops and no frame of the past is kept. It is one function each, which looks at the word once and knows from it what the
 // locked operation has to find. Whatever is unusual is left, with nothing changed, to those that the others go through.
 
-// openQuick opens the short way for a window's token, if nothing unusual is going on: see Registry.quick.
+// openQuick opens the short way for a window's token, if nothing unusual is going on, and closes it for any before: see
+// Registry.quick.
 func (r *Registry) openQuick(t *token) {
 	if t.kind == windowToken && r.inRuns() && !r.late() && !r.heard() && len(r.bornChunks) == 0 {
 		r.quick = t
+	} else if r.quick != nil {
+		r.quick = nil
 	}
 }
 

@@ -199,7 +199,7 @@ func mustOpen(a Access) *Registry {
 const tokenBlock = 127
 
 // windowBlock is the same for windows, of which each operation has one: in small blocks they cost a tenth more of it.
-const windowBlock = 512
+const windowBlock = 511
 
 // newWindow cuts a fresh window token. Owner only.
 func (r *Registry) newWindow() *Window {
