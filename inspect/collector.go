@@ -106,11 +106,11 @@ func (h *Handler) collect() {
 	tick := time.NewTicker(pointEvery)
 	defer tick.Stop()
 	for {
-		h.figures.point()
+		h.figures.point(pointEvery / 2)
 		select {
 		case <-tick.C:
 		case <-h.engine.Done():
-			h.figures.point()
+			h.figures.point(0)
 			return
 		case <-h.closed:
 			return

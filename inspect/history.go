@@ -34,12 +34,17 @@ type points struct {
 	all    *message // made by the first who asks
 }
 
-// point ends the present stretch.
-func (c *collector) point() {
+// point ends the present stretch, if it has lasted for as long as it should: a tick that comes late is followed by one that
+// comes early, and what one frame in a millisecond is in a second says nothing.
+func (c *collector) point(least time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	now := c.takeLocked(time.Now())
-	if before := c.pointed; before != nil && now.at.After(before.at) {
+	before, at := c.pointed, time.Now()
+	if before != nil && at.Sub(before.at) <= least {
+		return
+	}
+	now := c.takeLocked(at)
+	if before != nil {
 		c.points.add(pointOf(before, now))
 	}
 	c.pointed = now
