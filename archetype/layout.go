@@ -14,6 +14,15 @@ import (
 // type and the widest vector loads.
 const columnAlign = 64
 
+// A copy whose source and target are a multiple of 4096 bytes apart is slower: processors tell loads from earlier stores by
+// the low 12 bits of the address, and loads wait that have no reason to. Frames of a column would lie like that, for 1024
+// slots of 4 bytes are 4096, so they are moved apart by some lines. A frame in which all is written costs 7% less at 1k and
+// 16k entities (module bench, "frame propagation"); with 64 bytes it was half of that.
+const (
+	aliasing = 4096
+	framePad = 4 * columnAlign
+)
+
 // FieldDescriptor says where a column lies in a chunk.
 type FieldDescriptor struct {
 	Slot                     int // in the field table
@@ -100,6 +109,9 @@ func (l *FieldLayout) add(key FieldKey, tier Tier, t reflect.Type, n, temporalFr
 		frame = part
 	}
 	if d.FrameCount > 1 {
+		if !pointers && frame%aliasing == 0 {
+			frame += framePad
+		}
 		d.FrameStride = frame
 		l.ringed += part
 	}

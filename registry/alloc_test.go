@@ -90,7 +90,7 @@ func TestAccessAllocatesNothing(t *testing.T) {
 	require.NoError(t, err)
 	spot1, err := registry.NewCells[spot](k.r)
 	require.NoError(t, err)
-	on := true
+	on, hs := true, []handles.Local{h, 0, s}
 	calls := func(a registry.Access) map[string]func() {
 		return map[string]func(){
 			"Get":         func() { _, _ = registry.Get[health](a, h) },
@@ -110,6 +110,12 @@ func TestAccessAllocatesNothing(t *testing.T) {
 			"Cells.Get":   func() { health1.Get(a, h) },
 			"Cells.Peek":  func() { title1.Peek(a, s) },
 			"Cells.Set":   func() { health1.Set(a, h, health{2}) },
+			"Cells.Open": func() {
+				open := health1.Open(a)
+				open.Peek(h)
+				for range open.Each(hs) {
+				}
+			},
 			"Cells split": func() { spot1.Set(a, s, spot{}); spot1.Peek(a, s) },
 			"Registry":    func() { a.Registry(); a.FrameNumber() },
 			"Iterate": func() {
