@@ -12,6 +12,7 @@ import (
 // openQuick opens the short way for a window's token, if nothing unusual is going on, and closes it for any before: see
 // Registry.quick.
 func (r *Registry) openQuick(t *token) {
+	r.hop = hop{}
 	if t.kind == windowToken && r.inRuns() && !r.late() && !r.heard() && len(r.bornChunks) == 0 {
 		r.quick = t
 	} else if r.quick != nil {
@@ -31,6 +32,31 @@ func (r *Registry) heard() bool {
 // inQuick says whether the short way is open for the window.
 func (w *Window) inQuick() bool { return w != nil && w.r != nil && w.r.quick == &w.token }
 
+// hop is how the last one moved by the short way. Whoever follows mostly moves likewise, so that the processor guesses where it
+// goes, and by chunkNear where it lies, instead of loading its way there, one load after the other. Nothing of that begins before
+// the locked operation of the one before has ended: it was a fifth of a move.
+type hop struct {
+	from, to *archetype.Archetype
+	id       archetype.ComponentID
+	kind     EventKind
+}
+
+// chunkNear is Store.ChunkAt, but looks first at the chunk that it gave last. One that was released has no slots.
+func (r *Registry) chunkNear(place uint32) *archetype.Chunk {
+	if c := r.near; c != nil && place-c.Base() < uint32(c.Slots()) {
+		return c
+	}
+	return r.chunkFar(place)
+}
+
+func (r *Registry) chunkFar(place uint32) *archetype.Chunk {
+	c := r.store.ChunkAt(place)
+	if c != nil {
+		r.near = c
+	}
+	return c
+}
+
 // killQuick is kill of an active entity, behind another death of the same callback and cause. False leaves it to kill.
 func (r *Registry) killQuick(h handles.Local) bool {
 	if r.run != runDeaths || r.causeAt == 0 || len(r.family) != 0 || r.pools.any {
@@ -41,7 +67,7 @@ func (r *Registry) killQuick(h handles.Local) bool {
 		return false
 	}
 	place := handles.Word(word.Load()).Place()
-	ch := r.store.ChunkAt(place)
+	ch := r.chunkNear(place)
 	if ch == nil {
 		return false
 	}
@@ -71,14 +97,20 @@ func (r *Registry) moveQuick(h handles.Local, id archetype.ComponentID, kind Eve
 		return nil, 0
 	}
 	w := handles.Word(word.Load())
-	ch := r.store.ChunkAt(w.Place())
+	ch := r.chunkNear(w.Place())
 	if ch == nil || w.Generation() != h.Generation() || w.State() != handles.Alive {
 		return nil, 0
 	}
 	from, slot := ch.Archetype(), w.Place()-ch.Base()
 	active, bit := &ch.Active()[slot>>6], uint64(1)<<(slot&63)
-	to := from.Edge(id, kind == Added)
-	if *active&bit == 0 || to == nil || from.Pooled() != 0 {
+	to := r.hop.to
+	if r.hop.from != from || r.hop.id != id || r.hop.kind != kind {
+		if to = from.Edge(id, kind == Added); to == nil || from.Pooled() != 0 {
+			return nil, 0
+		}
+		r.hop = hop{from: from, to: to, id: id, kind: kind}
+	}
+	if *active&bit == 0 {
 		return nil, 0
 	}
 	nch, nslot, fresh := to.Take()

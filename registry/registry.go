@@ -97,7 +97,9 @@ type Registry struct {
 	shortIn     *token // of the window or frame that pools have a short way in for, nil for none; see poolquick.go
 	shortOut    *token // and a short way out
 	asked       lastComponent
-	quick       *token // of the window that Destroy, Add and Remove have a short way in, nil for none; see quick.go
+	hop         hop              // forgotten when an archetype goes
+	near        *archetype.Chunk // see chunkNear
+	quick       *token           // of the window that Destroy, Add and Remove have a short way in, nil for none; see quick.go
 	vacated     []vacancy
 	vacatedRuns []vacantRun // likewise; none with history
 	inCallback  bool

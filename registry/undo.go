@@ -529,6 +529,7 @@ func (r *Registry) dropArchetype() {
 	if a.Pooled() != 0 {
 		r.dropBlock()
 	}
+	r.hop = hop{}
 	r.mu.Lock()
 	for _, c := range r.classes {
 		c.forget(a)
