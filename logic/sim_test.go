@@ -33,6 +33,7 @@ func (w *simulated) lives(frames uint64) {
 		length := w.frame() + 1 + w.rng.Uint64N(64)
 		w.begin(func(c *logic.Config) { c.QueueSize = []int{1, 2, 4, 64}[w.rng.IntN(4)] })
 		logic.Spinners(w.life.e, w.rng.IntN(3))
+		logic.TakeAhead(w.life.e)
 		w.systems()
 		for i := range 1 + w.rng.IntN(3) {
 			w.actor("producer", w.producer(i).work)
