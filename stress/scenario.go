@@ -389,7 +389,7 @@ func (g *rig) watch(ctx context.Context, run <-chan error) (failure error, ended
 
 // idle says that nothing has been done yet: on a machine with much else to do, a short time passes before anybody runs.
 func (g *rig) idle() bool {
-	return g.eng.FrameNumber() < 2 || g.ops.Value() < int64(len(g.producers))
+	return g.eng.FrameNumber() < 2 || g.ops.Value() < int64(len(g.producers)) || g.reg.Stats().Allocated == 0
 }
 
 // markHeap notes what the heap holds after a collection.
