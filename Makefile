@@ -95,9 +95,9 @@ SIM := Simulation|EverySchedule|FailingSeed
 sim:
 	$(call stage,sim: $(SIM_SEEDS) fresh seeds of 2000 frames and every schedule of few preemptions,AIRLOCK_SIM_SEEDS=$(SIM_SEEDS) go test -count=1 -timeout=20m -tags faults -run '$(SIM)' -v ./logic)
 
-# The core and what reads files. Seeds of the other targets run as tests; make fuzz fuzzes all.
+# What reads bytes from elsewhere, and handles. Seeds of all targets run as tests; make fuzz fuzzes all, for longer.
 fuzz-short:
-	$(call stage,fuzz: targets of the core for a second each,scripts/fuzz 1s ./handles ./registry ./pool ./snapshot ./declare ./logic)
+	$(call stage,fuzz: what reads bytes from elsewhere for a second each,scripts/fuzz 1s ./handles ./snapshot ./declare)
 
 bench: ## runs benchmarks: PKG, BENCH, COUNT
 	go test -run='^$$' -bench='$(BENCH)' -count=$(COUNT) -timeout=60m $(PKG)
