@@ -45,6 +45,9 @@ func runAt(hs []handles.Local, ch *archetype.Chunk, slot uint32) []handles.Local
 func (r *Registry) moveRun(run []handles.Local, ch *archetype.Chunk, slot uint32, id archetype.ComponentID, kind EventKind) (*archetype.Chunk, uint32, int) {
 	from := ch.Archetype()
 	to := r.edge(from, id, kind == Added)
+	if len(to.Chunks()) == 0 {
+		run = run[:1] // else the first chunk would be a regular one, and slots would lie elsewhere than after single steps
+	}
 	nch, nslot, count, fresh := to.TakeRun(len(run))
 	if nch == nil {
 		return nil, 0, 0

@@ -217,3 +217,25 @@ func TestABatchIsItsStepsOneByOne(t *testing.T) {
 		})
 	})
 }
+
+// A batch into an archetype that has no chunk yet makes the same chunks as single steps: a small one first.
+func TestABatchBeginsAnArchetypeAsOneDoes(t *testing.T) {
+	var stats []registry.Stats
+	for _, batch := range []bool{true, false} {
+		k := newWorld(t, registry.Config{})
+		k.update(func(w *registry.Window) {
+			hs, err := k.scouts.SpawnBatch(w, 150, nil)
+			require.NoError(t, err)
+			if batch {
+				require.Equal(t, 144, registry.AddBatch(w, hs[:144], frozen{}))
+				return
+			}
+			for _, h := range hs[:144] {
+				require.NoError(t, registry.Add(w, h, frozen{}))
+			}
+		})
+		require.NoError(t, k.r.Verify())
+		stats = append(stats, k.r.Stats())
+	}
+	require.Equal(t, stats[1], stats[0])
+}
