@@ -63,13 +63,13 @@ func Example_watching() {
 	}
 	act("a guess")
 	act("let me in")
-	obituary, _ := reg.Obituary(gull)
-	fmt.Println("it died of:", obituary.Cause)
 
 	leave()
 	check(<-over) // the server has closed its listener and the page
 	check(engine.Stop())
 	check(<-over)
+	obituary, _ := reg.Obituary(gull) // it is written when the frame goes on
+	fmt.Println("it died of:", obituary.Cause)
 	// Output:
 	// airlock_live_entities 3
 	// 401 an action needs the token, in the header Airlock-Token
