@@ -153,6 +153,10 @@ func TestActionsDoWhatTheySayAndAreLogged(t *testing.T) {
 
 	ok("destroy", `{"Handle":"`+hs[20].String()+`"}`)
 	assert.False(t, k.r.Alive(hs[20]))
+	require.Eventually(t, func() bool { // it is written at the next boundary
+		_, written := k.r.Obituary(hs[20])
+		return written
+	}, 5*time.Second, time.Millisecond)
 	o, _ := k.r.Obituary(hs[20])
 	assert.Equal(t, "inspect", o.Cause)
 
