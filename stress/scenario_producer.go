@@ -174,10 +174,7 @@ func (o *op) run(w *registry.Window) error {
 		if err := w.Destroy(o.on.h); err == nil {
 			ledger.Violate(NoAlias, "producer %d: %v is dead, and was destroyed again", p.id, o.on.h)
 		}
-		if err := registry.Set(w, o.on.h, mark{}); err != nil || p.g.shows() {
-			return err
-		}
-		return registry.ErrStale // with rollback a window that was open sees who has been destroyed from outside since
+		return registry.Set(w, o.on.h, mark{})
 	case failing, panicking, exiting:
 		return o.fail(w)
 	case crowding:
@@ -289,8 +286,7 @@ func (p *producer) settle(o *op, outcome Outcome) {
 }
 
 // shows says whether an answer of Alive is about the present: while frames are simulated again it may be about one of
-// them, in which who is dead by now lives, and can be destroyed once more. Callbacks see the present in any case, but for
-// who has been destroyed from outside since their window opened.
+// them. Callbacks see the present in any case.
 func (g *rig) shows() bool { return g.rc.TemporalFrames == 0 }
 
 // roomy says whether nobody has a reason to be exhausted.
@@ -314,7 +310,7 @@ func (p *producer) cull() {
 		return
 	}
 	p.book.Destroyed++
-	if err := p.g.gate.Destroy(victim.h); err == nil && p.g.shows() {
+	if err := p.g.gate.Destroy(victim.h); err == nil {
 		p.g.ledger.Violate(OneOutcome, "producer %d: %v was destroyed twice", p.id, victim.h)
 	}
 	p.bury(victim.h)
