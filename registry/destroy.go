@@ -3,6 +3,7 @@ package registry
 import (
 	"github.com/airlock-ecs/airlock/archetype"
 	"github.com/airlock-ecs/airlock/handles"
+	"github.com/airlock-ecs/airlock/internal/caller"
 	"github.com/airlock-ecs/airlock/internal/planted"
 )
 
@@ -37,11 +38,30 @@ func (r *Registry) addDeath(h handles.Local, place, how uint32) {
 // The slot is reclaimed at the top of the next frame.
 //
 // A Destroy through the registry is no part of the callback it is called in: when that
-// fails, it is not undone.
+// fails, it is not undone. While frames are simulated again, whoever was dead before that stays so
+// for all callers but those that are simulated again themselves: systems, observers, and what they put off.
 //
 // Errors: ErrStale if h was destroyed before, ErrInvalidHandle if it was never issued.
-// Concurrency: any goroutine; never waits. Allocates: no.
+// Concurrency: any goroutine; never waits. Allocates: no, but for who destroys somebody again while frames are simulated again.
 func (r *Registry) Destroy(h handles.Local) error {
+	if !r.ringed() {
+		return r.destroyOutside(h)
+	}
+	inside := r.fates.enter()
+	if !r.fates.sealed(h) {
+		err := r.destroyOutside(h)
+		inside.Add(-1)
+		return err
+	}
+	inside.Add(-1)
+	if caller.Inside(r.id) { // it is simulated again, and so is what it wants
+		return r.destroyOutside(h)
+	}
+	return ErrStale
+}
+
+// destroyOutside is Destroy in the present. Any goroutine.
+func (r *Registry) destroyOutside(h handles.Local) error {
 	old, won := r.locals.Kill(h)
 	if !won {
 		return r.gone(h)

@@ -114,6 +114,7 @@ func (r *Registry) endHistory() {
 	if !r.hist.on {
 		return
 	}
+	r.revive() // if the engine was left while frames were simulated again
 	r.publishObituaries()
 	r.homePooled()
 	r.processTo(len(r.dying), len(r.vacated), r.frame.Load())
@@ -264,6 +265,10 @@ func (c *Core) GoBack(frame uint64) error {
 	m := h.markOf(frame)
 	r.voidFrames(frame)
 	r.beginWriting(c.hooks.Workers, c.hooks.Spread)
+	r.fates.begin()
+	for _, dead := range r.dying[m.dead-h.deadBase:] {
+		r.fates.note(dead)
+	}
 	r.recall()
 	h.going = true
 	r.undoTo(int(m.undo - h.undoBase))
@@ -334,6 +339,10 @@ func (r *Registry) voidFrames(after uint64) {
 func (r *Registry) recall() {
 	h := &r.hist
 	first := uint32(r.outside.Swap(0))
+	for i := first; i != 0; i = uint32(r.nextDead.Get(i)) {
+		r.fates.note(handles.NewLocal(i, r.locals.Word(i).Generation()))
+	}
+	r.fates.wait()
 	r.collectRoom() // theirs is among it
 	for i := first; i != 0; {
 		link := r.nextDead.At(i)
@@ -364,16 +373,19 @@ func (r *Registry) recall() {
 // die again, and net names that nobody got again are dead.
 //
 // Concurrency: Logic only, between frames. Allocates: no.
-func (c *Core) Revive() {
-	h := &c.r.hist
+func (c *Core) Revive() { c.r.revive() }
+
+func (r *Registry) revive() {
+	h := &r.hist
 	for i := len(h.recalled) - 1; i >= 0; i-- { // the list was a stack
-		_ = c.r.Destroy(h.recalled[i]) // nobody, if it was not born again
+		_ = r.destroyOutside(h.recalled[i]) // nobody, if it was not born again
 	}
+	r.fates.end()
 	h.recalled = h.recalled[:0]
-	clear(c.r.pools.gone)
-	c.r.pools.gone = c.r.pools.gone[:0]
+	clear(r.pools.gone)
+	r.pools.gone = r.pools.gone[:0]
 	for _, n := range slices.Sorted(maps.Values(h.netLimbo)) {
-		c.r.nets.Free(n, c.r.frame.Load())
+		r.nets.Free(n, r.frame.Load())
 	}
 	clear(h.netLimbo)
 }

@@ -54,6 +54,10 @@ func (r *Registry) unlodge(b *Block, i uint32, own, h handles.Local, ch *archety
 		r.locals.SetPlace(h, handles.NoPlace)
 		r.killed.Add(-1)
 	}
+	if slain && r.hist.going {
+		r.fates.note(own)
+		r.fates.wait()
+	}
 	if !r.locals.Revive(own, b.base+i) {
 		panic("registry: a name of a pool that does not sleep")
 	}
@@ -63,7 +67,7 @@ func (r *Registry) unlodge(b *Block, i uint32, own, h handles.Local, ch *archety
 	case slain && r.hist.going:
 		r.hist.recalled = append(r.hist.recalled, own)
 	case slain:
-		_ = r.Destroy(own)
+		_ = r.destroyOutside(own)
 	}
 }
 

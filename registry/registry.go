@@ -41,6 +41,7 @@ type Registry struct {
 	netDeaths    atomic.Uint64      // deaths with a net handle, stored by the owner when they cannot be undone any more
 	room         atomic.Int64       // entities that may still be born, less what the owner holds in stash
 	freed        atomic.Int64       // with a temporal ring: room of those whom others have destroyed, until the owner sees to it
+	fates        fates              // who is dead in the present, while frames are simulated again
 	board        statBoard
 	obits        obituaries
 
@@ -185,6 +186,7 @@ func build(c Config, generationBits uint8) *Registry {
 	}
 	r.globals = handles.NewGlobals(limit, generationBits)
 	r.records, r.netOf, r.nextDead = handles.NewLazyWords(limit), handles.NewLazyWords(limit), handles.NewLazyWords(limit)
+	r.fates.noted = handles.NewLazyWords(limit)
 	r.nextReserved = handles.NewLazyWords(limit)
 	r.initPools(limit)
 	r.room.Store(int64(c.MaxEntities))

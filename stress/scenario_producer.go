@@ -43,13 +43,19 @@ type producer struct {
 	book    *Book
 	lane    lane
 	own     []owned // not those that an operation has that is under way
-	dead    [32]handles.Local
+	dead    [32]buried
 	died    int
 	stopped bool
 	refused bool // by a full queue, since the last rest
 	ops     []*op
 	fns     []func(*registry.Window) error
 	tickets []ticket
+}
+
+// buried is an entity that a producer has ended.
+type buried struct {
+	h     handles.Local
+	until uint64 // the last frame whose window may see it yet: one that was open when it died from outside, with late deaths
 }
 
 // op is an operation under way. It is used again.
@@ -61,6 +67,7 @@ type op struct {
 	on     owned // whom it works on
 	born   handles.Local
 	net    handles.Net
+	until  uint64 // of useStale: see buried
 }
 
 func (g *rig) newProducer(id int) *producer {
@@ -79,7 +86,7 @@ func (p *producer) op(i int) *op {
 		p.fns = append(p.fns, o.fn)
 	}
 	o := p.ops[i]
-	o.on, o.born, o.net = owned{}, 0, 0
+	o.on, o.born, o.net, o.until = owned{}, 0, 0, 0
 	return o
 }
 
@@ -97,7 +104,8 @@ func (p *producer) plan(o *op, a act) {
 		}
 	}
 	if a == useStale {
-		if o.on.h = p.dead[p.rng.IntN(len(p.dead))]; o.on.h == 0 {
+		d := p.dead[p.rng.IntN(len(p.dead))]
+		if o.on.h, o.until = d.h, d.until; d.h == 0 {
 			o.act = spawnOne
 		}
 	}
@@ -174,7 +182,10 @@ func (o *op) run(w *registry.Window) error {
 		if err := w.Destroy(o.on.h); err == nil {
 			ledger.Violate(NoAlias, "producer %d: %v is dead, and was destroyed again", p.id, o.on.h)
 		}
-		return registry.Set(w, o.on.h, mark{})
+		if err := registry.Set(w, o.on.h, mark{}); err != nil || w.FrameNumber() > o.until {
+			return err
+		}
+		return errPlanned // this window sees it to its end, and what it does is taken back
 	case failing, panicking, exiting:
 		return o.fail(w)
 	case crowding:
@@ -261,7 +272,7 @@ func (p *producer) settle(o *op, outcome Outcome) {
 	case destroyOne:
 		if outcome == Applied {
 			p.book.Destroyed++
-			p.bury(o.on.h)
+			p.bury(o.on.h, 0)
 			return
 		}
 	case setOne:
@@ -289,15 +300,18 @@ func (p *producer) settle(o *op, outcome Outcome) {
 // them. Callbacks see the present in any case.
 func (g *rig) shows() bool { return g.rc.TemporalFrames == 0 }
 
+// late says whether a window that is open sees who dies from outside until it closes.
+func (g *rig) late() bool { return g.rc.Deterministic || g.rc.TemporalFrames > 0 }
+
 // roomy says whether nobody has a reason to be exhausted.
 func (g *rig) roomy() bool { return !g.o.Faults }
 
-// bury notes a handle that is dead for ever.
-func (p *producer) bury(h handles.Local) {
+// bury notes a handle that is dead for ever, though windows up to a frame may see it.
+func (p *producer) bury(h handles.Local, until uint64) {
 	if p.g.shows() && p.g.reg.Alive(h) {
 		p.g.ledger.Violate(NoAlias, "producer %d: %v is destroyed, and alive", p.id, h)
 	}
-	p.dead[p.died%len(p.dead)] = h
+	p.dead[p.died%len(p.dead)] = buried{h, until}
 	p.died++
 }
 
@@ -313,7 +327,11 @@ func (p *producer) cull() {
 	if err := p.g.gate.Destroy(victim.h); err == nil {
 		p.g.ledger.Violate(OneOutcome, "producer %d: %v was destroyed twice", p.id, victim.h)
 	}
-	p.bury(victim.h)
+	until := uint64(0)
+	if p.g.late() {
+		until = p.g.eng.FrameNumber() // while frames are simulated again a lower one: no window is open
+	}
+	p.bury(victim.h, until)
 }
 
 // rest ends a round: the book is settled if it is long, and who was refused waits a moment before it tries again.
@@ -474,8 +492,8 @@ func (p *producer) inventory(w *registry.Window) {
 			p.g.ledger.Violate(NoAlias, "producer %d: at the end %v is called %v, and was called %v: %v", p.id, o.h, n, o.net, err)
 		}
 	}
-	for _, h := range p.dead {
-		if h != 0 && (p.g.reg.Alive(h) || OutcomeOf(registry.Set(w, h, mark{})) != Stale) {
+	for _, d := range p.dead {
+		if h := d.h; h != 0 && (p.g.reg.Alive(h) || OutcomeOf(registry.Set(w, h, mark{})) != Stale) {
 			p.g.ledger.Violate(NoAlias, "producer %d: %v died, and is alive at the end", p.id, h)
 		}
 	}

@@ -46,6 +46,7 @@ const (
 	DeadInFrame
 	PinLost
 	WishesNotRewound
+	PastForgetsTheDead
 	MoveActivates
 	NetNameKeptByUndo
 	ObituaryShownEarly
@@ -140,6 +141,7 @@ var descriptions = [Bugs]Description{
 	DeadInFrame:        {"dead-in-frame", "registry", "a published frame shows who died in it"},
 	PinLost:            {"pin-lost", "registry", "an older frame that is acquired is not held"},
 	WishesNotRewound:   {"wishes-not-rewound", "registry", "going back forgets what was put off"},
+	PastForgetsTheDead: {"past-forgets-the-dead", "registry", "who is dead can be destroyed once more while the past is simulated"},
 	MoveActivates:      {"move-activates", "registry", "who gets a component becomes active"},
 	NetNameKeptByUndo:  {"net-name-kept-by-undo", "registry", "a net name that undo takes away is never free again"},
 	ObituaryShownEarly: {"obituary-shown-early", "registry", "an obituary may be read before it is written"},
