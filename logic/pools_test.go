@@ -497,7 +497,7 @@ func TestRegistry13ALedgerOfPools(t *testing.T) {
 // TestOutsidersInPoolsAmidRollbacks has goroutines spawn, despawn, destroy and roll back while an engine runs.
 func TestOutsidersInPoolsAmidRollbacks(t *testing.T) {
 	w := newHotel(t, registry.Config{TemporalFrames: 16}, logic.Config{Workers: 2, Rate: 2000, OnError: func(error) {}}, 10, 70, 200)
-	w.most = 3
+	w.most, w.crowd = 3, true
 	w.direct()
 	pools := w.all()
 	ctx, cancel := context.WithCancel(t.Context())
