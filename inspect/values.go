@@ -22,11 +22,18 @@ const (
 )
 
 // fieldsOf writes a value down, leaf by leaf. No method of a stranger's is called, and no pointer followed: what it points to may
-// change meanwhile.
-func fieldsOf(v reflect.Value) []field { return appendLeaves([]field{}, "", v, 0) }
+// change meanwhile. Of a value with many leaves the first are written, and that there are more.
+func fieldsOf(v reflect.Value) []field {
+	all := appendLeaves([]field{}, "", v, 0)
+	if len(all) > mostLeaves {
+		all[mostLeaves] = field{"…", fmt.Sprintf("only the first %d are shown", mostLeaves)}
+	}
+	return all
+}
 
+// appendLeaves appends the leaves of v, until there is one more than are shown.
 func appendLeaves(all []field, name string, v reflect.Value, depth int) []field {
-	if len(all) >= mostLeaves {
+	if len(all) > mostLeaves {
 		return all
 	}
 	text, ok := leaf(v)
@@ -35,12 +42,12 @@ func appendLeaves(all []field, name string, v reflect.Value, depth int) []field 
 	}
 	// Each of them has a leaf at least: of a large array no more are walked than are shown.
 	if v.Kind() == reflect.Struct {
-		for i := range min(v.NumField(), mostLeaves-len(all)) {
+		for i := range min(v.NumField(), mostLeaves+1-len(all)) {
 			all = appendLeaves(all, join(name, "."+v.Type().Field(i).Name), v.Field(i), depth+1)
 		}
 		return all
 	}
-	for i := range min(v.Len(), mostLeaves-len(all)) { // an array
+	for i := range min(v.Len(), mostLeaves+1-len(all)) { // an array
 		all = appendLeaves(all, join(name, "["+strconv.Itoa(i)+"]"), v.Index(i), depth+1)
 	}
 	return all

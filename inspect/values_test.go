@@ -62,6 +62,7 @@ func TestLargeValuesAreCutShort(t *testing.T) {
 		{"Small", "00ff0000"},
 	}, p.Components[0].Fields)
 	fields := p.Components[1].Fields
-	require.Len(t, fields, 128)
+	require.Len(t, fields, 129)
+	assert.Equal(t, struct{ Name, Value string }{"…", "only the first 128 are shown"}, fields[128])
 	assert.Equal(t, struct{ Name, Value string }{"Cells[1].B", "7"}, fields[3])
 }
