@@ -265,3 +265,10 @@ func TestWithinAllocatesNothing(t *testing.T) {
 	assert.Equal(t, testing.AllocsPerRun(100, bare), testing.AllocsPerRun(100, out), "a panic allocates, Within adds nothing")
 	assert.Zero(t, testing.AllocsPerRun(100, func() { id = caller.ID(t) }))
 }
+
+func TestWhoIsOutsideIsToldSoWithoutAllocation(t *testing.T) {
+	id := caller.ID(new(object))
+	deep(100, func() {
+		assert.Zero(t, testing.AllocsPerRun(100, func() { caller.Inside(id) }))
+	})
+}
