@@ -73,11 +73,12 @@ race: export RAPID_CHECKS := $(or $(RAPID_CHECKS),10)
 race:
 	$(call stage,race: tests with the race detector,$(GOTEST) -short -race $$(go list ./... | grep -Ev '/($(ALONE))$$') && ($(call each,$(GOTEST) -short -race ./...)))
 
-# The packages that the debug build has most of its checks in. make soak runs everything in that build.
+# The packages that the debug build has most of its checks in, and scripts that end alike in every build. make soak runs
+# everything in that build.
 DEBUGGED := ./handles ./archetype ./registry ./pool ./internal/check
 
 debug:
-	$(call stage,debug: tests of the ecsdebug build,$(GOTEST) -short -tags ecsdebug $(DEBUGGED))
+	$(call stage,debug: tests of the ecsdebug build,$(GOTEST) -short -tags ecsdebug $(DEBUGGED) && $(GOTEST) -tags ecsdebug -run SavedScripts ./stress)
 
 # The vector bodies exist on amd64 only. The experiment is part of every build's key, so the first run also
 # builds the standard library once more.
@@ -154,7 +155,8 @@ RUNS  ?= docs/RELIABILITY.md
 loads:
 	@mkdir -p bin && go build -o bin/airlock ./cmd/airlock && go build -race -o bin/airlock-race ./cmd/airlock
 
-stress: loads faults ## runs every load and every fault for a short time, with and without the race detector: LOADS
+stress: loads faults ## runs every load and every fault for a short time, with and without the race detector, and 1,000 seeds of the simulation: LOADS
+	@$(MAKE) --no-print-directory sim SIM_SEEDS=1000
 	@for n in 1 2 4 8; do GOMAXPROCS=$$n $(call load,-race,sync,10s) || exit 1; done
 	@for name in batched crowd readers rollback history; do $(call load,-race,$$name,20s) || exit 1; done
 	@for name in batched crowd readers rollback; do $(call load,-race,$$name,10s) --faults || exit 1; done
@@ -185,11 +187,16 @@ REPEATS ?= 200
 repeats: ## repeats each test in which goroutines run beside each other REPEATS times, under the race detector: PKG; LIMIT is seconds a test
 	scripts/repeat $(REPEATS) $(PKG)
 
-cover: ## measures which statements the tests reach: bin/cover.html
+# What only the builds with faults and with checks have is reached in those.
+COVER := -vet=off -count=1 -timeout=20m -coverpkg=./...
+
+cover: ## measures which statements the tests reach, package by package: bin/cover.html
 	@mkdir -p bin
-	$(GOTEST) -coverpkg=./... -coverprofile=bin/cover.out $(PKG)
+	go test $(COVER) -coverprofile=bin/cover-plain.out $(PKG)
+	go test $(COVER) -coverprofile=bin/cover-faults.out -tags faults -run 'Point|$(SIM)' ./internal/fault ./logic
+	go test $(COVER) -coverprofile=bin/cover-debug.out -short -tags ecsdebug $(DEBUGGED)
+	scripts/cover bin/cover.out bin/cover-plain.out bin/cover-faults.out bin/cover-debug.out
 	go tool cover -html=bin/cover.out -o bin/cover.html
-	go tool cover -func=bin/cover.out | tail -n 1
 
 clean: ## removes what make made
 	rm -rf bin internal/browser/node_modules

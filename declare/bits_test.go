@@ -39,7 +39,9 @@ systems {
   }
 }`
 
-func TestDeclare2NoProductIsFused(t *testing.T) {
+func TestDeclare2NoProductIsFused(t *testing.T) { t.Run("declare-2", noProductIsFused) }
+
+func noProductIsFused(t *testing.T) {
 	k := 1 + math.Ldexp(1, -30)
 	c := 1 + math.Ldexp(1, -29)
 	require.NotZero(t, math.FMA(k, k, -c), "fusing shows")
@@ -117,7 +119,9 @@ func TestTheSameBitsInEveryBuild(t *testing.T) {
 }
 
 // TestDeclare1TwoBackendsOneWorld runs a world of divisions by zero and of overflows for a thousand frames.
-func TestDeclare1TwoBackendsOneWorld(t *testing.T) {
+func TestDeclare1TwoBackendsOneWorld(t *testing.T) { t.Run("declare-1", twoBackendsOneWorld) }
+
+func twoBackendsOneWorld(t *testing.T) {
 	const src = `world {
   entity e { state = (a = 1e300, b = 0, c = -1) }
   pool p[300] { state = (a = 0, b = 0, c = 0) }

@@ -43,7 +43,9 @@ func plausible(t *testing.T, s *stats) {
 	}
 }
 
-func TestInspect1NoImpossibleRow(t *testing.T) {
+func TestInspect1NoImpossibleRow(t *testing.T) { t.Run("inspect-1", noImpossibleRow) }
+
+func noImpossibleRow(t *testing.T) {
 	things, err := pool.New(pool.Config[int]{Name: "ints", Capacity: 4, Reset: func(*int) {}})
 	require.NoError(t, err)
 	k := newWorld(t, registry.Config{}, inspect.Config{Pools: []pool.Source{things}})
@@ -111,6 +113,10 @@ func TestInspect1NoImpossibleRow(t *testing.T) {
 }
 
 func TestInspect2TheLastFiguresWhenLogicHangs(t *testing.T) {
+	t.Run("inspect-2", theLastFiguresWhenLogicHangs)
+}
+
+func theLastFiguresWhenLogicHangs(t *testing.T) {
 	k := newWorld(t, registry.Config{}, inspect.Config{})
 	// quick asks for everything that there is; each answer comes within a second.
 	quick := func() (s stats) {
@@ -177,7 +183,9 @@ func TestInspect2TheLastFiguresWhenLogicHangs(t *testing.T) {
 	assert.Equal(t, k.e.FrameNumber(), s.Frame)
 }
 
-func TestInspect3AwkwardNames(t *testing.T) {
+func TestInspect3AwkwardNames(t *testing.T) { t.Run("inspect-3", awkwardNames) }
+
+func awkwardNames(t *testing.T) {
 	const awkward = "\"quotes\" \\back\\ new\nline <b>bold</b> </script> \x00 ü \u2028 {a=\"b\"} # HELP"
 	long := strings.Repeat("long", 2500)
 	things, err := pool.New(pool.Config[int]{Name: awkward, Capacity: 1, Reset: func(*int) {}})

@@ -244,7 +244,9 @@ func TestWhatAReplayRefuses(t *testing.T) {
 
 // TestSnapshot2TheSameHashEverywhere is the case snapshot-2: the workers of 1,000 frames defer spawns, in processes with various
 // processors, environments and workers.
-func TestSnapshot2TheSameHashEverywhere(t *testing.T) {
+func TestSnapshot2TheSameHashEverywhere(t *testing.T) { t.Run("snapshot-2", theSameHashEverywhere) }
+
+func theSameHashEverywhere(t *testing.T) {
 	const role = "AIRLOCK_TEST_WORKERS"
 	if workers := os.Getenv(role); workers != "" {
 		n, err := strconv.Atoi(workers)

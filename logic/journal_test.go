@@ -204,7 +204,9 @@ func (w *theatre) crowd(seed uint64) (stop func()) {
 
 // TestSnapshot5ReplayOfARace is the case snapshot-5: eight goroutines race for the window, inputs come late, and frames are rolled
 // back; the journal gives the same handles, slots and hashes.
-func TestSnapshot5ReplayOfARace(t *testing.T) {
+func TestSnapshot5ReplayOfARace(t *testing.T) { t.Run("snapshot-5", replayOfARace) }
+
+func replayOfARace(t *testing.T) {
 	frames := 1000
 	if testing.Short() || raceEnabled {
 		frames = 80
@@ -282,6 +284,10 @@ func cutPoints(t testing.TB, b []byte) (points []cutPoint) {
 // TestSnapshot5ACutJournalIsReplayedToItsLastWholeRecord is the other half of the case snapshot-5: a small journal is cut off behind
 // each of its bytes, and every cut is replayed.
 func TestSnapshot5ACutJournalIsReplayedToItsLastWholeRecord(t *testing.T) {
+	t.Run("snapshot-5", aCutJournalIsReplayedToItsLastWholeRecord)
+}
+
+func aCutJournalIsReplayedToItsLastWholeRecord(t *testing.T) {
 	c := registry.Config{TemporalFrames: 8, Deterministic: true, MaxEntities: 100}
 	dir := t.TempDir()
 	w := recorded(t, c, dir)

@@ -242,7 +242,9 @@ func (w *theatre) living() (hs []handles.Local, state string) {
 }
 
 // TestLogic17RollbackOnOneSideOnly is the case logic-17.
-func TestLogic17RollbackOnOneSideOnly(t *testing.T) {
+func TestLogic17RollbackOnOneSideOnly(t *testing.T) { t.Run("logic-17", rollbackOnOneSideOnly) }
+
+func rollbackOnOneSideOnly(t *testing.T) {
 	frames := 5000
 	if testing.Short() || raceEnabled {
 		frames = 150
@@ -290,7 +292,9 @@ func snapshotHash(t testing.TB, w *theatre) (hash uint64) {
 
 // TestSnapshot4GuessesAreNotCompared is the case snapshot-4: an engine that gets its inputs late and rolls back agrees with
 // one that got them in time, once they are all there. Outside handles name who they named.
-func TestSnapshot4GuessesAreNotCompared(t *testing.T) {
+func TestSnapshot4GuessesAreNotCompared(t *testing.T) { t.Run("snapshot-4", guessesAreNotCompared) }
+
+func guessesAreNotCompared(t *testing.T) {
 	frames := 3000
 	if testing.Short() || raceEnabled {
 		frames = 120
@@ -353,7 +357,9 @@ func TestSnapshot4GuessesAreNotCompared(t *testing.T) {
 // TestSnapshot4OneFlippedBitIsOneAlarm is the other half of the case snapshot-4: two engines get their inputs late, each
 // in its own way, and frames that no input can change any more are compared. Nothing is told until a bit is flipped in
 // one of them, and then its frame.
-func TestSnapshot4OneFlippedBitIsOneAlarm(t *testing.T) {
+func TestSnapshot4OneFlippedBitIsOneAlarm(t *testing.T) { t.Run("snapshot-4", oneFlippedBitIsOneAlarm) }
+
+func oneFlippedBitIsOneAlarm(t *testing.T) {
 	const horizon = 8 // frames; inputs are at most so late
 	frames, flipAt := uint64(600), uint64(500)
 	if testing.Short() || raceEnabled {
@@ -440,7 +446,9 @@ func flipABit(w *theatre) func(*registry.Window) error {
 }
 
 // TestLogic18TheDepthOfTheRing is the case logic-18.
-func TestLogic18TheDepthOfTheRing(t *testing.T) {
+func TestLogic18TheDepthOfTheRing(t *testing.T) { t.Run("logic-18", theDepthOfTheRing) }
+
+func theDepthOfTheRing(t *testing.T) {
 	w := newTheatre(t, logic.Config{Workers: 1})
 	states := map[uint64]string{}
 	step := func() {
@@ -532,7 +540,9 @@ func TestResetEndsTheHistory(t *testing.T) {
 
 // TestSnapshot3TheForgottenField is the case snapshot-3: a system counts in a Cold field and lets the count into a Temporal
 // one. SyncTest stops in the first frame that used it, and names the component.
-func TestSnapshot3TheForgottenField(t *testing.T) {
+func TestSnapshot3TheForgottenField(t *testing.T) { t.Run("snapshot-3", theForgottenField) }
+
+func theForgottenField(t *testing.T) {
 	r, err := registry.New(registry.Config{TemporalFrames: 8, Deterministic: true})
 	require.NoError(t, err)
 	temporal[spot](t, r)

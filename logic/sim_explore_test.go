@@ -7,12 +7,14 @@ import (
 	"runtime"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/airlock-ecs/airlock/internal/fault"
 	"github.com/airlock-ecs/airlock/internal/sim"
 	"github.com/airlock-ecs/airlock/logic"
+	accounts "github.com/airlock-ecs/airlock/stress" // its name is taken here
 )
 
 // smallPrograms are few actors that do one thing each, beside a Logic that makes some frames and then stops.
@@ -97,6 +99,35 @@ func TestEveryScheduleOfFewPreemptions(t *testing.T) {
 				require.False(t, x.Astray())
 				t.Logf("%d schedules", x.Runs())
 			})
+		})
+	}
+}
+
+// Who waits for long with nobody to watch over him looks whether he waits for himself, and goes on waiting.
+func TestASimulationOfACallerThatLooksWhetherItWaitsForItself(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
+	for seed := uint64(1); seed <= 20; seed++ {
+		synctest.Test(t, func(t *testing.T) {
+			s := sim.New(sim.BySeed(seed), 10_000)
+			w, err := newSimulated(s, seed)
+			require.NoError(t, err)
+			over := fault.Simulate(observed{w})
+			defer over()
+			s.Go("logic", func() {
+				w.begin(nil)
+				w.calls(0)
+				for range 64 { // it is asleep
+					w.At(sim.Name("nobody steps"))
+				}
+				w.pass(time.Second)
+				for range 64 { // it has looked
+					w.At(sim.Name("nobody steps"))
+				}
+				w.steps(w.frame() + 1)
+				w.close()
+			})
+			require.NoError(t, s.Run(), "seed %d", seed)
+			require.EqualValues(t, 1, w.by[accounts.Applied])
 		})
 	}
 }

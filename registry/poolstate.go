@@ -296,6 +296,9 @@ func (p *Restoration) checkTenants() error {
 			index, place := pool.First+i, st.Chunks[0].Base+i
 			if len(tenants) > 0 && tenants[0].Slot == i {
 				index, tenants = tenants[0].Index, tenants[1:]
+				if own := handles.Word(*p.s.word(pool.First + i)); own.State() != handles.Dying || own.Place() != handles.NoPlace {
+					return p.impossible("slot %d of pool %d is index %d's, and its own does not sleep, but is %v at %d", i, number, index, own.State(), own.Place())
+				}
 			}
 			w := handles.Word(*p.s.word(index))
 			empty, idle := pool.Empty[i>>6]>>(i&63)&1 != 0, pool.Idle[i>>6]>>(i&63)&1 != 0

@@ -350,7 +350,9 @@ func TestALoadedRegistryGoesOnAsTheSavedOne(t *testing.T) {
 // slotsOf is the chunk size that a realm was made with.
 func slotsOf(m *realm) int { return m.r.ClassInfos()[0].Slots }
 
-func TestSnapshot1LoadAndLoadAgain(t *testing.T) {
+func TestSnapshot1LoadAndLoadAgain(t *testing.T) { t.Run("snapshot-1", loadAndLoadAgain) }
+
+func loadAndLoadAgain(t *testing.T) {
 	a := &player{realm: newRealm(t, realmConfig{Config: registry.Config{Deterministic: true}})}
 	a.spawnArrows(300)
 	a.window(func(w *registry.Window) {
@@ -875,6 +877,10 @@ func resealed(t require.TestingT, b []byte, change func(sections map[uint32][]by
 }
 
 func TestSnapshot6DamagedBytesOtherClasses(t *testing.T) {
+	t.Run("snapshot-6", damagedBytesOtherClasses)
+}
+
+func damagedBytesOtherClasses(t *testing.T) {
 	a := newRealm(t, realmConfig{slots: 64})
 	a.spawnArrows(120)
 	saved := a.save()

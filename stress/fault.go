@@ -54,7 +54,10 @@ const (
 	InDestroyed
 	InOnMove  // a subscriber to moves, inside an operation that moves
 	InInit    // of a batch of births
+	InFill    // of views.SpawnColumns
 	InPoolAsk // the condition of pool.Entities.DespawnWhere
+	InAskNow  // and that of DespawnWhereNow, in a system
+	InRead    // of a published frame
 	InOnError
 
 	sites int = iota
@@ -66,7 +69,8 @@ func (s Site) String() string {
 		return [sites]string{
 			"Spawn", "SpawnBatch", "Defer", "Enqueue", "Producer.Defer", "Producer.Enqueue", "Update",
 			"wish of a system", "wish of an observer", "PrePhysics", "Physics", "PostPhysics", "Late", "parallel part",
-			"Spawned", "Added", "Removed", "Moved", "Destroyed", "OnMove", "init of a batch", "DespawnWhere", "OnError",
+			"Spawned", "Added", "Removed", "Moved", "Destroyed", "OnMove", "init of a batch", "SpawnColumns", "DespawnWhere",
+			"DespawnWhereNow", "Read", "OnError",
 		}[s]
 	}
 	return fmt.Sprintf("Site(%d)", uint8(s))
@@ -80,7 +84,7 @@ func (s Site) window() bool { return s <= InObserverWish }
 //
 // Concurrency: any goroutine; never waits. Allocates: the list.
 func (s Site) Endings() []Ending {
-	if s.window() {
+	if s.window() || s == InRead {
 		return []Ending{Returns, Fails, Panics, Exits}
 	}
 	return []Ending{Returns, Panics, Exits}

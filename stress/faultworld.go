@@ -16,6 +16,7 @@ import (
 	"github.com/airlock-ecs/airlock/logic"
 	"github.com/airlock-ecs/airlock/pool"
 	"github.com/airlock-ecs/airlock/registry"
+	"github.com/airlock-ecs/airlock/views"
 )
 
 // FaultWorld is an engine with a callback at every Site. A round has some of them end as it is told, and
@@ -46,6 +47,8 @@ type FaultWorld struct {
 type faultThing struct{ Value faultValue }
 
 type faultValue struct{ N int64 }
+
+type faultCells struct{ Value []faultValue }
 
 // faultTag moves an entity to another archetype.
 type faultTag struct{ N int64 }
@@ -94,7 +97,11 @@ func NewFaultWorld(rc registry.Config, c logic.Config) (w *FaultWorld, err error
 		return nil, err
 	}
 	w.lane = w.engine.Producer()
-	if err := w.register(); err != nil {
+	err = w.register()
+	if err == nil {
+		err = w.engine.Step() // so that there is a frame to read
+	}
+	if err != nil {
 		return nil, errors.Join(err, w.engine.Stop())
 	}
 	return w, nil
@@ -134,6 +141,14 @@ func (w *FaultWorld) register() error {
 	if err != nil {
 		return err
 	}
+	_, err = w.engine.AddSystem(logic.PostPhysics, "asks", func(f *logic.Frame) {
+		if o := w.armed[InAskNow].Swap(nil); o != nil {
+			w.pool.DespawnWhereNow(f.Frame, w.ask(o))
+		}
+	})
+	if err != nil {
+		return err
+	}
 	for site, kind := range map[Site]registry.EventKind{
 		InSpawned: registry.Spawned, InAdded: registry.Added, InRemoved: registry.Removed, InMoved: registry.Moved,
 		InDestroyed: registry.Destroyed,
@@ -156,6 +171,22 @@ func (w *FaultWorld) register() error {
 	}
 	_, err = w.reg.OnMove(func([]registry.Move) { w.beside[InOnMove].Add(1) })
 	return err
+}
+
+// ask is the condition of a despawn: of the pool's entities that are those of this site, the second one is where it
+// ends. There are three.
+func (w *FaultWorld) ask(o *faultOp) func(handles.Local, *faultThing) bool {
+	asked := 0
+	return func(_ handles.Local, e *faultThing) bool {
+		if e.Value.N != int64(o.fault.Site) {
+			return false
+		}
+		if asked++; asked == 2 {
+			o.ran.Add(1)
+			_ = o.end()
+		}
+		return true
+	}
 }
 
 // strike ends the callback at a site if that is due.
@@ -340,28 +371,53 @@ func (r *faultRound) arm(o *faultOp) error {
 			}
 			return err
 		}))
-	case InPoolAsk:
+	case InFill:
 		return r.await(o)(r.engine.Enqueue(func(win *registry.Window) error {
-			for range 3 {
-				if _, ok := r.pool.Spawn(win, faultThing{}); !ok {
-					return registry.ErrExhausted
-				}
-			}
-			asked := 0
-			r.pool.DespawnWhere(win, func(handles.Local, *faultThing) bool {
-				if asked++; asked == 2 {
+			runs := 0
+			hs, err := views.SpawnColumns(win, r.class, 5, func(*faultCells) {
+				if runs++; runs == 1 {
 					o.ran.Add(1)
 					_ = o.end()
 				}
-				return true
 			})
+			if err == nil {
+				r.destroy(win, hs...)
+			}
+			return err
+		}))
+	case InPoolAsk:
+		return r.await(o)(r.engine.Enqueue(func(win *registry.Window) error {
+			if err := r.draw(o, win); err != nil {
+				return err
+			}
+			r.pool.DespawnWhere(win, r.ask(o))
 			return nil
 		}))
+	case InAskNow:
+		r.armed[InAskNow].Store(o)
+		return r.engine.Defer(func(win *registry.Window) error { return r.draw(o, win) })
+	case InRead: // the engine rests; if it ran, that would be the same
+		r.alone(o, func() error {
+			return r.reg.Read(func(*registry.Snapshot) error {
+				o.ran.Add(1)
+				return o.end()
+			})
+		})
 	case InOnError:
 		r.armed[InOnError].Store(o)
 		return r.engine.Defer(func(*registry.Window) error { return &faultError{o} })
 	default:
 		r.armed[o.fault.Site].Store(o)
+	}
+	return nil
+}
+
+// draw takes three entities out of the pool, for a site.
+func (r *faultRound) draw(o *faultOp, win *registry.Window) error {
+	for range 3 {
+		if _, ok := r.pool.Spawn(win, faultThing{faultValue{int64(o.fault.Site)}}); !ok {
+			return registry.ErrExhausted
+		}
 	}
 	return nil
 }
@@ -505,12 +561,12 @@ func (r *faultRound) due(o *faultOp) (answers func(*faultOp) bool, told, exits i
 		return fine, 0, 0
 	}
 	switch site {
-	case InSpawn, InSpawnBatch, InUpdate:
+	case InSpawn, InSpawnBatch, InUpdate, InRead:
 		if ending == Exits {
 			return gone, 0, 0
 		}
 		return mine, 0, 0
-	case InEnqueue, InLaneEnqueue, InInit, InPoolAsk:
+	case InEnqueue, InLaneEnqueue, InInit, InFill, InPoolAsk:
 		if ending == Exits {
 			return exited, 0, 0
 		}
@@ -541,8 +597,8 @@ func (r *faultRound) leave() error {
 		return err
 	}
 	_ = r.engine.Step()
-	if s := r.reg.Stats(); s.Live != 0 || s.Idle != faultPool || s.PendingDestructions > faultPool*8 {
-		return fmt.Errorf("%d live, %d idle, %d dying entities are left", s.Live, s.Idle, s.PendingDestructions)
+	if s := r.reg.Stats(); s.Live != 0 || s.Idle != faultPool || s.PendingDestructions > faultPool*8 || s.Pinned != 0 {
+		return fmt.Errorf("%d live, %d idle, %d dying entities and %d frames held are left", s.Live, s.Idle, s.PendingDestructions, s.Pinned)
 	}
 	if s := r.engine.Stats(); s.Waiting != 0 || s.Queued != 0 {
 		return fmt.Errorf("%d callers and %d operations are left", s.Waiting, s.Queued)

@@ -2,6 +2,7 @@ package stress
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
@@ -333,7 +334,7 @@ func (g *rig) driveProducers(ctx context.Context, work func(p *producer), others
 	if !ended {
 		failure = <-run
 	}
-	if failure != nil {
+	if early := g.interrupted && errors.Is(failure, logic.ErrStopped); failure != nil && !early { // Run had not begun
 		g.ledger.Violate(NoFailure, "the engine ended with: %v", failure)
 	}
 	home := make(chan struct{})
@@ -443,7 +444,7 @@ func (g *rig) audit() {
 				g.totals.Spawned, g.totals.Destroyed, g.roll.Spawned, g.roll.Destroyed)
 		}
 	}
-	if g.stats.Frames == 0 {
+	if g.stats.Frames == 0 && !g.interrupted {
 		g.ledger.Violate(NoFailure, "no frame ran")
 	}
 	if err := g.reg.Verify(); err != nil {

@@ -201,6 +201,17 @@ func TestAnInterruptedRunReportsWhatItDid(t *testing.T) {
 	assert.Positive(t, r.Operations)
 }
 
+// Who interrupts a run before it has begun has not found that nothing ran.
+func TestARunThatIsInterruptedAtOnceFindsNothing(t *testing.T) {
+	ctx, interrupt := context.WithCancel(t.Context())
+	interrupt()
+	for range 20 {
+		r := run(t, ctx, "sync", stress.Options{For: time.Hour, Producers: 2})
+		assert.True(t, r.Interrupted)
+		assert.Empty(t, r.Violations)
+	}
+}
+
 func TestOptionsThatMakeNoSenseAreRefused(t *testing.T) {
 	s, _ := stress.Find("sync")
 	for _, o := range []stress.Options{{For: -1}, {Producers: -1}} {

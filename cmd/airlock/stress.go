@@ -82,6 +82,11 @@ func (c *stressCommand) Run(ctx context.Context, stdout io.Writer, stderr stderr
 	if err != nil {
 		return err
 	}
+	return c.tell(report, stdout, stderr)
+}
+
+// tell prints what a run came to, writes it down, and fails if something was violated.
+func (c *stressCommand) tell(report stress.Report, stdout io.Writer, stderr stderrWriter) (err error) {
 	if c.JSON {
 		encoder := json.NewEncoder(stdout)
 		encoder.SetIndent("", "  ")

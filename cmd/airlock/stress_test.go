@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -33,6 +34,26 @@ func TestStressReportsForPeopleAndMachines(t *testing.T) {
 	assert.NotZero(t, report.Seed, "drawn")
 	assert.Positive(t, report.Operations)
 	assert.Contains(t, stdout, `"violations": null`)
+}
+
+func TestAViolationIsAFailure(t *testing.T) {
+	bad := stress.Report{
+		Scenario: "sync", Seed: 7, Violated: 3, Violations: []stress.Violation{{Invariant: stress.NoAlias, Detail: "L1.1 lives twice"}},
+	}
+	for _, asJSON := range []bool{false, true} {
+		var stdout, stderr bytes.Buffer
+		page := filepath.Join(t.TempDir(), "RUNS.md")
+		c := &stressCommand{JSON: asJSON, Write: &page}
+		require.NoError(t, c.tell(stress.Report{Scenario: "sync"}, io.Discard, stderrWriter{&stderr}))
+		require.ErrorIs(t, c.tell(bad, &stdout, stderrWriter{&stderr}), errTold, "which is exit status 1")
+		assert.Contains(t, stdout.String(), "L1.1 lives twice")
+		told := stdout.String() + stderr.String()
+		assert.Contains(t, told, "to repeat: GOMAXPROCS=")
+		assert.Contains(t, told, "--scenario sync")
+		text, err := os.ReadFile(page)
+		require.NoError(t, err)
+		assert.Contains(t, string(text), "| 3, the first: "+stress.NoAlias+": L1.1 lives twice |", "it is written down, too")
+	}
 }
 
 func TestStressListsItsScenarios(t *testing.T) {
