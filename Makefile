@@ -114,9 +114,9 @@ bench-compare: ## measures beside other libraries, into docs/PERFORMANCE.md; wit
 fuzz: ## fuzzes each target for FUZZTIME: PKG, FUZZTIME
 	scripts/fuzz $(FUZZTIME) $(PKG)
 
-FAULTS := Point|AmidAnUndo|EndsInEveryWay|RandomEndings|NeverReturns|ContextThatEnds|Vanish|SlowLogic|FullIsFull|FullPool|Misbehave|Forged|Script
+FAULTS := Point|EverySchedule|AmidAnUndo|EndsInEveryWay|RandomEndings|NeverReturns|ContextThatEnds|Vanish|SlowLogic|FullIsFull|FullPool|Misbehave|Forged|Script
 
-faults: ## injects every fault as often as is promised: 10,000 panics and cancellations, 1,000 stops at each point
+faults: ## injects every fault as often as is promised: 10,000 panics and cancellations, 1,000 stops at each point; every schedule of 3 preemptions
 	$(call stage,faults: the long counts,AIRLOCK_FAULTS=1 go test -count=1 -timeout=20m -tags faults -run '$(FAULTS)' ./internal/fault ./logic ./stress)
 
 planted: ## runs the tests with each bug of internal/planted, and writes what finds it into docs/RELIABILITY.md; with ARGS, prints only

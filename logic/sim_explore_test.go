@@ -27,7 +27,7 @@ var smallPrograms = []struct {
 }{
 	{"a caller", 64, 0, 1, 3, 3, func(w *simulated) { w.calls(0) }},
 	{"a caller that spins", 64, 1, 1, 3, 3, func(w *simulated) { w.calls(0) }},
-	{"a caller whose context ends", 64, 0, 1, 2, 3, func(w *simulated) {
+	{"a caller whose context ends", 64, 0, 1, 3, 3, func(w *simulated) {
 		p := w.producer(0)
 		w.actor("caller", func() { p.cancelled(p.op(endsWell)) })
 	}},
@@ -47,7 +47,7 @@ var smallPrograms = []struct {
 		p := w.producer(0)
 		w.actor("producer", func() { p.deferred(p.op(endsWell)) })
 	}},
-	{"an enqueued operation and a call", 64, 0, 1, 2, 3, func(w *simulated) {
+	{"an enqueued operation and a call", 64, 0, 1, 3, 3, func(w *simulated) {
 		p := w.producer(0)
 		w.actor("producer", func() {
 			p.enqueued(p.op(endsExiting))
