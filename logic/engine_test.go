@@ -279,6 +279,7 @@ func TestRollbackAndInputWithoutARing(t *testing.T) {
 }
 
 func TestASteadyStepAllocatesNothing(t *testing.T) {
+	countsAllocations(t)
 	w := newWorld(t)
 	w.spawn(1)
 	for _, p := range []logic.Phase{logic.PrePhysics, logic.Physics, logic.PostPhysics, logic.Late} {
@@ -290,6 +291,7 @@ func TestASteadyStepAllocatesNothing(t *testing.T) {
 }
 
 func TestAHandshakeAllocatesNothing(t *testing.T) {
+	countsAllocations(t)
 	if raceEnabled || check.Enabled {
 		t.Skip("the race detector makes sync.Pool forget, and checks cost memory")
 	}

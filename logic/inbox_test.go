@@ -152,6 +152,7 @@ func TestInboxLosesNothingOfManySenders(t *testing.T) {
 }
 
 func TestASteadyInboxAllocatesNothing(t *testing.T) {
+	countsAllocations(t)
 	w := newWorld(t)
 	b, err := logic.NewInbox[int](w.e, 64)
 	require.NoError(t, err)

@@ -148,6 +148,7 @@ func TestAQueueThatIsFullAgainAndAgainLosesNoPlace(t *testing.T) {
 }
 
 func TestASteadyStreamOfDeferredOperationsAllocatesNothing(t *testing.T) {
+	countsAllocations(t)
 	w := newWorld(t)
 	lane := w.e.Producer()
 	if w.r.Update(noChange) != nil || testing.AllocsPerRun(200, func() { _ = w.r.Update(noChange) }) > 0 {

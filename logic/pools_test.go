@@ -610,6 +610,7 @@ func TestReplayOfPools(t *testing.T) {
 
 // TestASteadyFrameOfPoolsAllocatesNothing with a ring and without.
 func TestASteadyFrameOfPoolsAllocatesNothing(t *testing.T) {
+	countsAllocations(t)
 	if raceEnabled || check.Enabled {
 		t.Skip("both allocate")
 	}

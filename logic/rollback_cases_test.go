@@ -479,6 +479,7 @@ func TestANewEngineHasNoPast(t *testing.T) {
 
 // TestASteadyFrameWithARingAllocatesNothing: the history uses its memory again.
 func TestASteadyFrameWithARingAllocatesNothing(t *testing.T) {
+	countsAllocations(t)
 	if raceEnabled || check.Enabled {
 		t.Skip("both allocate")
 	}

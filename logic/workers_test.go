@@ -404,6 +404,7 @@ func TestSixteenWorkersAndStrangers(t *testing.T) {
 }
 
 func TestASteadyParallelFrameAllocatesNothing(t *testing.T) {
+	countsAllocations(t)
 	w := newWorld(t, workers(3))
 	var sum [10]int
 	var body registry.Task = task(func(f *registry.Frame, _, part int) { sum[part] += int(f.Rand().Uint64() & 1) })
