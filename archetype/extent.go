@@ -232,7 +232,7 @@ func (e *extent) verify() error {
 				}
 			}
 			end := uintptr(l.places) * l.parts[i]
-			if _, bad := nonZero(unsafe.Add(start, end), max(alignUp(end, columnAlign), f.FrameStride)-end); bad {
+			if _, bad := nonZero(unsafe.Add(start, end), l.spans[i]-end); bad {
 				return fmt.Errorf("frame %d of column %s was written beyond its end", frame, f.Type)
 			}
 		}
