@@ -85,7 +85,13 @@ func newLayout(comps []*Component, slots, places, temporalFrames int) *FieldLayo
 	slices.SortFunc(comps, func(a, b *Component) int { return cmp.Compare(a.ID, b.ID) })
 
 	l := &FieldLayout{slots: slots, places: places, counts: ringCounts(temporalFrames)}
-	highest := Volatile
+	highest, n := Volatile, 2
+	for _, c := range comps {
+		n += len(c.Fields)
+	}
+	words := make([]uintptr, 3*n)
+	l.keys, l.fields, l.rings = make([]FieldKey, 0, n), make([]FieldDescriptor, 0, n), make([]uint8, 0, n)
+	l.parts, l.strides, l.spans = words[:0:n], words[n:2*n:2*n], words[2*n:]
 	for _, c := range comps {
 		highest = max(highest, c.Tier)
 		for i := range c.Fields { // sorted by key as they are
@@ -124,7 +130,6 @@ func (l *FieldLayout) add(key FieldKey, tier Tier, t reflect.Type, n, temporalFr
 
 // place says where the columns lie that are in the block, and how far apart frames are.
 func (l *FieldLayout) place() {
-	l.strides, l.spans = make([]uintptr, len(l.fields)), make([]uintptr, len(l.fields))
 	for k, count := range l.counts {
 		begin, last := l.block, -1
 		for i := range l.fields {
