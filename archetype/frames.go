@@ -207,6 +207,10 @@ func (s *Store) copyShare(int) {
 // mostSlack is how many bytes of zeros are copied rather than begin another copy behind them.
 const mostSlack = 1 << 10
 
+// mostInPiece is how many bytes of several columns are copied in one piece. From a megabyte on, the runtime's copy writes past
+// the caches, and the next frame but one would have found in them what it copies.
+const mostInPiece = 1 << 19
+
 // copyRuns copies chunks, neighbours in memory together: their parts of a column lie end to end, and
 // a jump from column to column in each chunk costs a fifth more than one copy (BenchmarkAdvance).
 func (s *Store) copyRuns(chunks []*Chunk) {
@@ -264,7 +268,7 @@ func (s *Store) copyRun(run []*Chunk) {
 			for ; n%l.parts[i] == 0 && j < len(run) && run[j].columnChangedAt(i) > r.before; j++ {
 				n += run[j].used(i) // sound: the part of the next chunk begins where this one's ends, in every frame
 			}
-			if gap := uintptr(to) - uintptr(piece.to) - piece.n; gap <= slack && uintptr(from)-uintptr(piece.from) == piece.n+gap {
+			if gap := uintptr(to) - uintptr(piece.to) - piece.n; gap <= slack && piece.n+gap+n <= mostInPiece && uintptr(from)-uintptr(piece.from) == piece.n+gap {
 				piece.n += gap + n
 				continue
 			}
