@@ -48,6 +48,7 @@ type Archetype struct {
 	layout     *FieldLayout // of all chunks but perhaps the first
 	first      *FieldLayout // of the chunk that is made while there is none
 	largeFirst bool         // the first chunk is a regular one; set by TakeRun when there is none
+	asked      int          // chunks that a TakeRun asks for beyond the first; only while it takes
 
 	extentLayouts [9]*FieldLayout // by the logarithm of the places; made when needed, from 1 on
 

@@ -51,7 +51,8 @@ type Chunk struct {
 	made   uint64           // the storage frame in which it was made
 	rows   []uint64         // the stamps of each frame that is kept, see Store.Close; nil before the first is
 	index  int              // in archetype.chunks
-	bases  []unsafe.Pointer // where frame 0 of each column begins
+	tables []unsafe.Pointer // table and table16 for each buffer, see resolve
+	bases  []unsafe.Pointer // where frame 0 of each column begins: part of tables
 	extent *extent          // whose memory it has
 	place  int              // in the extent
 }
@@ -136,12 +137,11 @@ func newChunk(a *Archetype, e *extent, place int, base uint32) *Chunk {
 	layout := e.layout
 	words := layout.slots / 64
 	n := layout.Len()
-	pointers := make([]unsafe.Pointer, 2*n+len(a.zeroing16))
+	tables := make([]unsafe.Pointer, layout.tables*(n+len(a.zeroing16)))
 	planes := make([]uint64, 2*words+n)
 	c := &Chunk{
-		table:     pointers[:n:n],
-		bases:     pointers[n : 2*n : 2*n],
-		table16:   pointers[2*n:],
+		tables:    tables,
+		bases:     tables[:n:n],
 		holes:     planes[:words:words],
 		born:      planes[words : 2*words : 2*words],
 		stamps:    planes[2*words:],
@@ -162,27 +162,55 @@ func newChunk(a *Archetype, e *extent, place int, base uint32) *Chunk {
 			c.bases[i] = e.column(i, place)
 		}
 	}
-	c.resolve(a.store.shiftsOf(layout))
+	c.tabulate()
+	c.resolve(a.store)
 	return c
 }
 
-// resolve points the accessors at a storage frame, of which shifts are those of the layout: what
-// BuildFieldTable does, with the multiplications done.
-func (c *Chunk) resolve(shifts []uintptr) {
-	table, bases := c.table[:len(shifts)], c.bases[:len(shifts)]
+// tabulate works out the tables of all buffers. Where the chunk has one that changes, resolve does.
+func (c *Chunk) tabulate() {
+	var shifts [32]uintptr
+	for buffer := range c.layout.tables {
+		to := shifts[:0]
+		for _, stride := range c.layout.strides {
+			to = append(to, uintptr(buffer)*stride)
+		}
+		c.fillTable(buffer, to)
+	}
+}
+
+// fillTable writes one of the tables: columns are so far from where they are in frame 0.
+func (c *Chunk) fillTable(k int, shifts []uintptr) {
+	bases := c.bases[:len(shifts)]
+	table := c.tables[k*(len(shifts)+len(c.archetype.zeroing16)):]
+	table, table16 := table[:len(shifts)], table[len(shifts):]
 	for i, shift := range shifts {
-		// Sound as in BuildFieldTable.
-		table[i] = unsafe.Add(bases[i], shift)
+		table[i] = unsafe.Add(bases[i], shift) // sound as in BuildFieldTable
 	}
 	for i, column := range c.archetype.zeroing16 {
-		c.table16[i] = c.table[column]
+		table16[i] = table[column]
 	}
-	n := len(c.table)
+}
+
+// resolve points the accessors at the write frame. There is a table for each buffer of the ring that the chunk's columns have:
+// to work one of eleven columns out in each frame took half of what a frame costs in which nothing has changed
+// (BenchmarkAdvance). A chunk whose columns have two rings has one that is worked out in each frame, behind that of frame 0.
+func (c *Chunk) resolve(s *Store) {
+	l := c.layout
+	k := int(s.rings[l.ring].at)
+	if l.mixed {
+		k = 1
+		c.fillTable(k, s.shiftsOf(l))
+	}
+	n := len(c.bases)
+	w := n + len(c.archetype.zeroing16)
+	row := c.tables[k*w:][:w:w]
+	c.table, c.table16 = row[:n:n], row[n:]
 	// Sound: the last two columns of a layout are the plane and the entity column, of these
 	// element types. The chunk's parts of them are this long, and begin at a multiple of 8 bytes
 	// because the columns do.
-	c.active = unsafe.Slice((*uint64)(c.table[n-2]), len(c.holes))
-	c.entities = unsafe.Slice((*handles.Local)(c.table[n-1]), c.layout.slots)
+	c.active = unsafe.Slice((*uint64)(row[n-2]), len(c.holes))
+	c.entities = unsafe.Slice((*handles.Local)(row[n-1]), l.slots)
 }
 
 // release gives the chunk's memory and cache indices back and makes the chunk useless.

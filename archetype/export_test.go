@@ -78,7 +78,8 @@ func (s *Store) SetWriteFrame(frame uint64) {
 	s.frame, s.shifted = frame, nil
 	for k, r := range s.rings {
 		s.rings[k].held = make([]uint64, r.count)
-		s.rings[k].held[frame%r.count] = frame
+		s.rings[k].at = frame % r.count
+		s.rings[k].held[s.rings[k].at] = frame
 	}
 }
 

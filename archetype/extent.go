@@ -23,8 +23,9 @@ const (
 // again: with a block for each chunk, a dense loop over two 16-byte columns of a million
 // entities cost 2.6 times one over plain slices (views, BenchmarkRunsDense).
 //
-// Extents grow with their archetype: a new one has as many places as there are chunks, rounded
-// down to a power of two, so that half of the memory is in use in an archetype that only grows.
+// Extents grow with their archetype: a new one has as many places as there are chunks, or as a batch
+// asks for, rounded down to a power of two, so that half of the memory is in use in an archetype that
+// only grows. The first has one place, for it stays when all others go.
 // One that shrinks keeps the extents in which it has a chunk.
 //
 // Places are given back in any order, and the lowest vacant place is taken first. Columns with
@@ -119,7 +120,7 @@ func (a *Archetype) extentLayout() *FieldLayout {
 		regular--
 	}
 	size := 0 // as a power of two
-	for p := 2; p <= min(regular, maxPlaces) && uintptr(p)*a.layout.block <= maxExtentBytes; p *= 2 {
+	for p := 2; p <= min(max(regular, a.asked), maxPlaces) && uintptr(p)*a.layout.block <= maxExtentBytes; p *= 2 {
 		size++
 	}
 	if size == 0 {
@@ -232,7 +233,7 @@ func (e *extent) verify() error {
 				}
 			}
 			end := uintptr(l.places) * l.parts[i]
-			if _, bad := nonZero(unsafe.Add(start, end), max(alignUp(end, columnAlign), f.FrameStride)-end); bad {
+			if _, bad := nonZero(unsafe.Add(start, end), l.spans[i]-end); bad {
 				return fmt.Errorf("frame %d of column %s was written beyond its end", frame, f.Type)
 			}
 		}

@@ -12,10 +12,10 @@ import (
 	"github.com/airlock-ecs/airlock/archetype"
 )
 
-// fill takes n slots.
+// fill takes n slots, so few at a time that blocks grow as they do for single ones.
 func fill(a *archetype.Archetype, n int) {
 	for n > 0 {
-		_, _, count, _ := a.TakeRun(n)
+		_, _, count, _ := a.TakeRun(min(n, 64))
 		n -= int(count)
 	}
 }
@@ -41,7 +41,7 @@ func TestExtentsGrowWithTheirArchetype(t *testing.T) {
 			a := store.Archetype(0, archetype.Signature{}.With(p.ID), "grown", c.slots)
 			need := 0
 			for taken := 0; taken < c.taken; {
-				n := c.taken - taken
+				n := min(c.taken-taken, 64)
 				if taken == 0 {
 					n = 1 // so that the first chunk is a small one
 				}
@@ -95,6 +95,38 @@ func TestColumnsOfAnExtentLieEndToEnd(t *testing.T) {
 				}
 			}
 		}
+		require.NoError(t, store.Verify())
+	}
+}
+
+func TestABatchHasItsRoomInFewBlocks(t *testing.T) {
+	for _, c := range []struct {
+		n      int
+		places []int
+	}{
+		{1024, []int{1}},
+		{1024 * 2, []int{1, 1}},
+		{1024 * 4, []int{1, 2, 2}},
+		{1024 * 32, []int{1, 16, 16}},
+		{1024*33 + 1, []int{1, 32, 32}},
+		{1024 * 1000, []int{1, 256, 256, 256, 256}},
+	} {
+		schema := archetype.NewSchema()
+		p, err := schema.Register(reflect.TypeFor[position](), archetype.Options{})
+		require.NoError(t, err)
+		store := archetype.NewStore(schema, 0)
+		a := store.Archetype(0, archetype.Signature{}.With(p.ID), "batch", 0)
+		for n := c.n; n > 0; {
+			_, _, count, _ := a.TakeRun(n)
+			n -= int(count)
+		}
+		places, _ := a.Extents()
+		require.Equal(t, c.places, places, "%d", c.n)
+		need := 0
+		for _, ch := range a.Chunks() {
+			need += ch.Layout().Bytes() / ch.Layout().Chunks()
+		}
+		require.LessOrEqual(t, a.Bytes(), 2*need)
 		require.NoError(t, store.Verify())
 	}
 }

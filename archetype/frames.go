@@ -36,6 +36,8 @@ type ring struct {
 	// the frame before.
 	before uint64
 	rows   uint64 // the same for stamps, which are written by Close
+	at     uint64 // the buffer of the write frame; kept, as remainders were a quarter of a frame of two chunks at rest
+	from   uint64 // the buffer that is copied from
 }
 
 const inPlace = math.MaxUint64
@@ -62,8 +64,8 @@ func (s *Store) initRings() {
 	s.frame = firstFrame
 	s.copySome = s.copyShare
 	for k, count := range ringCounts(s.temporalFrames) {
-		s.rings[k] = ring{count: count, held: make([]uint64, count)}
-		s.rings[k].held[s.frame%count] = s.frame
+		s.rings[k] = ring{count: count, held: make([]uint64, count), at: s.frame % count}
+		s.rings[k].held[s.rings[k].at] = s.frame
 	}
 }
 
@@ -72,7 +74,8 @@ func (s *Store) initRings() {
 // (BenchmarkAdvance).
 func (s *Store) shiftsOf(l *FieldLayout) []uintptr {
 	if s.shifted != l {
-		s.shifts, s.shifted = l.shifts(s.shifts[:0], s.frame), l
+		at := [4]uintptr{uintptr(s.rings[0].at), uintptr(s.rings[1].at), uintptr(s.rings[2].at)}
+		s.shifts, s.shifted = l.shifts(s.shifts[:0], at), l
 	}
 	return s.shifts
 }
@@ -106,7 +109,7 @@ func (s *Store) Close() {
 	for _, a := range s.list {
 		k := a.layout.rings[len(a.layout.rings)-1]
 		r := &s.rings[k]
-		row, before := int(s.frame%r.count), r.rows
+		row, before := int(r.at), r.rows
 		for _, c := range a.chunks {
 			if c.rows == nil {
 				c.rows = make([]uint64, int(r.count)*(len(c.stamps)+2))
@@ -147,14 +150,14 @@ func (s *Store) Advance(next uint64, workers int, spread Spread) {
 	from := s.frame
 	for k := range s.rings {
 		r := &s.rings[k]
-		buffer := next % r.count
-		r.before, r.rows = r.held[buffer], r.held[buffer]
-		if buffer == from%r.count {
+		r.at, r.from = next%r.count, r.at
+		r.before, r.rows = r.held[r.at], r.held[r.at]
+		if r.at == r.from {
 			r.before, r.rows = inPlace, from
 		}
-		r.held[buffer] = next
+		r.held[r.at] = next
 	}
-	s.frame, s.shifted, s.copying = next, nil, from
+	s.frame, s.shifted = next, nil
 	bytes := s.collect()
 	switch {
 	case len(s.dirty) == 0:
@@ -181,7 +184,7 @@ func (s *Store) collect() (bytes int) {
 				s.dirty = append(s.dirty, c)
 				bytes += int(c.layout.ringed)
 			}
-			c.resolve(s.shiftsOf(c.layout))
+			c.resolve(s)
 		}
 	}
 	return bytes
@@ -201,6 +204,13 @@ func (s *Store) copyShare(int) {
 	}
 }
 
+// mostSlack is how many bytes of zeros are copied rather than begin another copy behind them.
+const mostSlack = 1 << 10
+
+// mostInPiece is how many bytes of several columns are copied in one piece. From a megabyte on, the runtime's copy writes past
+// the caches, and the next frame but one would have found in them what it copies.
+const mostInPiece = 1 << 19
+
 // copyRuns copies chunks, neighbours in memory together: their parts of a column lie end to end, and
 // a jump from column to column in each chunk costs a fifth more than one copy (BenchmarkAdvance).
 func (s *Store) copyRuns(chunks []*Chunk) {
@@ -214,20 +224,30 @@ func (s *Store) copyRuns(chunks []*Chunk) {
 	}
 }
 
-// copyRun brings the columns of neighbours to the state they had in the frame that is copied.
+// copyRun brings the columns of neighbours to the state they had in the frame that is copied. Neighbours that are all there
+// are in their block are copied in one piece with the columns that follow: between what is used of one and the next, there
+// are zeros in all frames.
 func (s *Store) copyRun(run []*Chunk) {
 	for _, c := range run {
 		c.high = max(c.high, c.allocated)
 	}
 	l := run[0].layout
+	slack := uintptr(0)
+	if len(run) == l.places {
+		slack = mostSlack
+	}
+	var piece struct {
+		to, from unsafe.Pointer
+		n        uintptr
+	}
 	for i, k := range l.rings {
 		r := &s.rings[k]
 		if k == ringCold || r.before == inPlace || planted.Enabled && planted.Is(planted.TierNotPublished) && k == ringShort {
 			continue
 		}
-		behind := uintptr(s.copying%r.count) * l.strides[i]
+		behind := uintptr(r.from) * l.strides[i]
 		if planted.Enabled && planted.Is(planted.RingOffByOne) {
-			behind = uintptr((s.copying+1)%r.count) * l.strides[i]
+			behind = uintptr((r.from+1)%r.count) * l.strides[i]
 		}
 		for j := 0; j < len(run); {
 			c := run[j]
@@ -248,9 +268,15 @@ func (s *Store) copyRun(run []*Chunk) {
 			for ; n%l.parts[i] == 0 && j < len(run) && run[j].columnChangedAt(i) > r.before; j++ {
 				n += run[j].used(i) // sound: the part of the next chunk begins where this one's ends, in every frame
 			}
-			copyBytes(to, from, n)
+			if gap := uintptr(to) - uintptr(piece.to) - piece.n; gap <= slack && piece.n+gap+n <= mostInPiece && uintptr(from)-uintptr(piece.from) == piece.n+gap {
+				piece.n += gap + n
+				continue
+			}
+			copyBytes(piece.to, piece.from, piece.n)
+			piece.to, piece.from, piece.n = to, from, n
 		}
 	}
+	copyBytes(piece.to, piece.from, piece.n)
 }
 
 // columnChangedAt is the stamp of the last change to any column, the plane and the entity column too.

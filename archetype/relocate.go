@@ -126,7 +126,8 @@ func (a *Archetype) Repack(c *Chunk) {
 				unsafe.Add(old.extent.column(i, old.place), frame*from.FrameStride), e.layout.parts[i])
 		}
 	}
-	c.resolve(a.store.shiftsOf(c.layout))
+	c.tabulate()
+	c.resolve(a.store)
 	c.touched = *c.now
 	a.reshape()
 	if c.made == a.store.frame {

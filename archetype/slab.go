@@ -11,8 +11,8 @@ import (
 )
 
 const (
-	firstRegionBytes = 64 << 10 // a registry with a few small archetypes stays small
-	maxRegionBytes   = 16 << 20 // regions double up to this; a block of half of one or more gets one of its own size
+	firstRegionBytes = 16<<10 - columnAlign // a registry with a few small archetypes stays small: all in all 16 KiB of the heap
+	maxRegionBytes   = 16 << 20             // regions double up to this; a block of half of one or more gets one of its own size
 	regionGap        = columnAlign
 )
 

@@ -31,7 +31,10 @@ func (c *Chunk) stamp(tableSlot int, now uint64) {
 	if planted.Enabled && planted.Is(planted.ChangeNotStamped) {
 		return
 	}
-	atomic.StoreUint64(&c.marked, now)
+	// A store is a locked operation: one for the chunk in a frame, not one for each of its columns.
+	if atomic.LoadUint64(&c.marked) != now {
+		atomic.StoreUint64(&c.marked, now)
+	}
 }
 
 // MarkActive notes that the Active plane is written now.

@@ -51,7 +51,6 @@ type Store struct {
 	ids            uint64       // of chunks
 
 	dirty     []*Chunk         // those that Advance copies
-	copying   uint64           // the frame that they are copied from
 	copied    atomic.Int64     // how many of them workers have taken
 	copySome  func(worker int) // copyShare, made once
 	ghosts    []ghost          // memory of chunks that readers may still have

@@ -212,7 +212,7 @@ func TestVerifyFindsWhatIsBroken(t *testing.T) {
 		"a hole without summary":         func(_ *archetype.Archetype, c *archetype.Chunk) { holes, _ := c.Corrupt(); holes[0] = 0 },
 		"a hole that was never taken":    func(_ *archetype.Archetype, c *archetype.Chunk) { holes, _ := c.Corrupt(); holes[0] |= 1 << 60 },
 		"a born slot without summary":    func(_ *archetype.Archetype, c *archetype.Chunk) { _, born := c.Corrupt(); born[0] = 2 },
-		"a frame that is not written to": func(_ *archetype.Archetype, c *archetype.Chunk) { *(*byte)(c.Cell(0, 64, 16)) = 1 },
+		"a frame that is not written to": func(_ *archetype.Archetype, c *archetype.Chunk) { c.Frame(0, 2)[0] = 1 },
 	} {
 		store, p, l := pair(t, 8)
 		a := store.Archetype(0, archetype.Signature{}.With(p.ID).With(l.ID), "broken", 64)
@@ -263,12 +263,12 @@ func Example() {
 	_, slot, fresh := arrows.Take()
 	fmt.Println("slot", slot, "fresh", fresh)
 	for key, f := range arrows.Layout().All() {
-		fmt.Printf("%-3d %-8s %d frames of %d bytes\n", key.Component, f.Tier, f.FrameCount, f.FrameStride)
+		fmt.Printf("%-3d %-8s %d frames, %d bytes apart\n", key.Component, f.Tier, f.FrameCount, f.FrameStride)
 	}
 	// Output:
 	// allocated 3 live 2
 	// slot 1 fresh false
-	// 0   Volatile 3 frames of 1024 bytes
-	// 256 Volatile 3 frames of 64 bytes
-	// 257 Volatile 3 frames of 512 bytes
+	// 0   Volatile 3 frames, 1600 bytes apart
+	// 256 Volatile 3 frames, 1600 bytes apart
+	// 257 Volatile 3 frames, 1600 bytes apart
 }

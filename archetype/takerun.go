@@ -16,7 +16,9 @@ func (a *Archetype) TakeRun(n int) (c *Chunk, slot, count uint32, fresh bool) {
 	if len(a.chunks) == 0 {
 		a.largeFirst = n > a.first.slots
 	}
+	a.asked = n / a.layout.slots
 	c, slot, fresh = a.Take()
+	a.asked = 0
 	if c == nil {
 		return nil, 0, 0, false
 	}

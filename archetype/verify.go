@@ -137,6 +137,11 @@ func (a *Archetype) verify() error {
 	if err := a.verifyExtents(); err != nil {
 		return err
 	}
+	for i, c := range a.chunks {
+		if err := c.verifyTable(); err != nil {
+			return fmt.Errorf("chunk %d: %w", i, err)
+		}
+	}
 	return a.holes.Verify()
 }
 
@@ -161,6 +166,22 @@ func (c *Chunk) verify() error {
 	for i := range c.layout.fields {
 		if err := c.verifyColumn(&c.layout.fields[i]); err != nil {
 			return err
+		}
+	}
+	return nil
+}
+
+// verifyTable checks that the accessors are pointed at the write frame.
+func (c *Chunk) verifyTable() error {
+	want := make([]unsafe.Pointer, len(c.bases))
+	c.layout.BuildFieldTable(want, c.bases, *c.now)
+	n := len(want)
+	if !slices.Equal(c.table, want) || unsafe.Pointer(unsafe.SliceData(c.active)) != want[n-2] || unsafe.Pointer(unsafe.SliceData(c.entities)) != want[n-1] {
+		return fmt.Errorf("columns are at %v in frame %d, and should be at %v", c.table, *c.now, want)
+	}
+	for i, column := range c.archetype.zeroing16 {
+		if c.table16[i] != want[column] {
+			return fmt.Errorf("column %d, of 16 bytes, is at %p, and should be at %p", column, c.table16[i], want[column])
 		}
 	}
 	return nil

@@ -16,6 +16,11 @@ type LazyWords struct {
 // Concurrency: any goroutine. Allocates: no more than the value itself.
 func NewLazyWords(limit uint32) *LazyWords { return &LazyWords{limit: limit} }
 
+// Unused says whether no word was ever created.
+//
+// Concurrency: any goroutine; never waits. Allocates: no.
+func (l *LazyWords) Unused() bool { return l.words.Load() == nil }
+
 // Get loads word i; 0 if it was never created.
 //
 // Concurrency: any goroutine; never waits. Allocates: no.

@@ -36,7 +36,7 @@ type Nets struct {
 	limit      uint32
 	firstIndex uint32
 	generation generations
-	own        Words
+	own        LazyWords // 32 KiB of directory for the few processes that have net handles
 	// The tables of other owners, each made by the owner of this space at the first Bind; the
 	// store of the pointer publishes the table.
 	foreign [256]atomic.Pointer[foreignNets]
@@ -56,7 +56,7 @@ type Nets struct {
 // NewNets makes an empty space for a process.
 //
 // Panics: if a knob is out of range.
-// Concurrency: any goroutine; never waits. Allocates: the directory of the words.
+// Concurrency: any goroutine; never waits. Allocates: no more than the value itself.
 func NewNets(owner uint8, c NetsConfig) *Nets {
 	if c.Limit == 0 {
 		c.Limit = MaxNetIndex
@@ -70,17 +70,17 @@ func NewNets(owner uint8, c NetsConfig) *Nets {
 		limit:      c.Limit,
 		firstIndex: first,
 		generation: newGenerations(c.GenerationBits, c.FirstGeneration),
-		own:        newWords(c.Limit),
+		own:        LazyWords{limit: c.Limit},
 		fresh:      first,
 	}
 }
 
 func netWord(generation, local uint32) uint64 { return uint64(generation)<<32 | uint64(local) }
 
-// words is the table of an owner; nil if there is none.
+// words is the table of an owner; nil if there is none, as before the first own handle.
 func (n *Nets) words(owner uint8) *Words {
 	if owner == n.owner {
-		return &n.own
+		return n.own.words.Load()
 	}
 	if f := n.foreign[owner].Load(); f != nil {
 		return &f.words

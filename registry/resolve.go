@@ -15,6 +15,16 @@ func (r *Registry) Alive(h handles.Local) bool { return r.locals.Alive(h) }
 // Errors: ErrStale, ErrInvalidHandle, ErrNotSpawned.
 // Concurrency: any goroutine; never waits. Allocates: no.
 func (r *Registry) Resolve(h handles.Local) (handles.Global, error) {
+	// If no index was ever joined to the record of another one, h had its own when it was seen alive: tables are never taken
+	// back. One look at the word is enough then, in half of the time of two with a record each.
+	if r.locals.Alive(h) && r.records.Unused() {
+		return handles.NewGlobal(h.Index(), h.Generation()), nil
+	}
+	return r.resolve(h)
+}
+
+// resolve is Resolve where some records serve other indices, and of handles of nobody.
+func (r *Registry) resolve(h handles.Local) (handles.Global, error) {
 	for {
 		if !r.locals.Alive(h) {
 			return 0, r.gone(h)
