@@ -52,11 +52,7 @@ func (p *producer) spawns(most int) {
 }
 
 func playBatched(ctx context.Context, g *rig) error {
-	c := g.free()
-	if racing && !g.o.Faults { // so that it holds what it holds without the detector: all that is under way, and not a quarter
-		c.WindowBudget *= 16
-	}
-	if err := g.build(ctx, archetype.Volatile, g.worldOf(), c); err != nil {
+	if err := g.build(ctx, archetype.Volatile, g.worldOf(), g.free()); err != nil {
 		return err
 	}
 	g.drive(ctx, (*producer).batches)
