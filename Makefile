@@ -89,7 +89,7 @@ simd:
 faults-short:
 	$(call stage,faults: stops and cancellations at every point,go vet -tags faults ./internal/fault ./logic && $(GOTEST) -tags faults -run Point ./internal/fault ./logic)
 
-SIM_SEEDS ?= 250
+SIM_SEEDS ?= 1000
 SIM := Simulation|EverySchedule|FailingSeed
 
 # Fresh seeds each time: the first one is printed, and one that fails with the command that repeats it.
@@ -156,7 +156,7 @@ loads:
 	@mkdir -p bin && go build -o bin/airlock ./cmd/airlock && go build -race -o bin/airlock-race ./cmd/airlock
 
 stress: loads faults ## runs every load and every fault for a short time, with and without the race detector, and 1,000 seeds of the simulation: LOADS
-	@$(MAKE) --no-print-directory sim SIM_SEEDS=1000
+	@$(MAKE) --no-print-directory sim
 	@for n in 1 2 4 8; do GOMAXPROCS=$$n $(call load,-race,sync,10s) || exit 1; done
 	@for name in batched crowd readers rollback history; do $(call load,-race,$$name,20s) || exit 1; done
 	@for name in batched crowd readers rollback; do $(call load,-race,$$name,10s) --faults || exit 1; done
