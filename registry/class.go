@@ -23,9 +23,10 @@ type Class[E any] struct {
 	parts    []part    // and the other parts
 
 	// Owner only.
-	home      *archetype.Archetype // where new entities go; nil before the first one
-	later     []E                  // values of SpawnLater, until the next window; guarded by wishMu
-	laterBase uint32               // position of the first of them
+	home       *archetype.Archetype // where new entities go; nil before the first one
+	later      []E                  // values of SpawnLater, until the next window; guarded by wishMu
+	laterBase  uint32               // position of the first of them
+	remembered []any                // one of a type; see Remembered
 }
 
 // part is one column that an entity of the class starts with.
@@ -239,12 +240,16 @@ func (c *Class[E]) enterSlow(w *Window) (*Registry, error) {
 		return nil, err
 	}
 	if r != c.r {
-		return nil, fmt.Errorf("registry: class %s belongs to another registry", c.name)
+		return nil, c.elsewhere()
 	}
 	if c.home = r.archetypeOf(c.index, c.sig); r.rec != nil { // it lasts, whether anybody is born there or not
 		r.rec.add(op{kind: opHome, class: int32(c.index)})
 	}
 	return r, nil
+}
+
+func (c *Class[E]) elsewhere() error {
+	return fmt.Errorf("registry: class %s belongs to another registry", c.name)
 }
 
 // write copies the components of e into a slot of the class's own archetype.

@@ -71,7 +71,10 @@ func (r *Registry) AcquireAt(frame uint64) (*Snapshot, error) {
 		if planted.Enabled && planted.Is(planted.PinLost) {
 			f.unpinLate(k)
 		}
-		return r.newSnapshot(k, s, f.short[s%3].Load() == s, true), nil
+		// Without a ring there are the buffers of three only, and what storage says is said of them: short may be wanted for a
+		// moment, until the owner has seen the pin.
+		whole := r.cfg.TemporalFrames == 0 || f.short[s%3].Load() == s
+		return r.newSnapshot(k, s, whole, true), nil
 	}
 	if frame < r.frame.Load() {
 		return nil, ErrTooOld

@@ -280,6 +280,30 @@ func SpawnRuns[E any](w *Window, c *Class[E], n int, fill func(ch *archetype.Chu
 	return c.spawnRuns(w, n, fill)
 }
 
+// Remembered gives the V of a class, and has it made the first time: for packages above, which work something out of a class that
+// does not change. It lives as long as the class.
+//
+// Errors: what fresh answers, and then nothing is remembered; as Class.SpawnBatch for a class of another registry; ErrExpired.
+// Concurrency: window holder, who may change what V points to. Allocates: the first time.
+func Remembered[V, E any](w *Window, c *Class[E], fresh func() (V, error)) (V, error) {
+	var none V
+	if r, err := w.open(); err != nil {
+		return none, err
+	} else if r != c.r {
+		return none, c.elsewhere()
+	}
+	for _, v := range c.remembered {
+		if v, ok := v.(V); ok {
+			return v, nil
+		}
+	}
+	v, err := fresh()
+	if err == nil {
+		c.remembered = append(c.remembered, v)
+	}
+	return v, err
+}
+
 func (c *Class[E]) spawnRuns(w *Window, n int, fill fillRun) ([]handles.Local, error) {
 	r, err := c.enter(w)
 	if err != nil {

@@ -19,22 +19,11 @@ import (
 // Errors: as NewQuery for T; an error that names the field for a component that E does not have;
 // registry.ErrExhausted; a negative n; registry.ErrExpired.
 //
-// Concurrency: window holder. Allocates: the handles, a T, and what looking at T takes.
+// Concurrency: window holder. Allocates: the handles, a T, and for a class the first time what looking at T takes.
 func SpawnColumns[T, E any](w *registry.Window, c *registry.Class[E], n int, fill func(*T)) ([]handles.Local, error) {
-	r, err := registry.Opened(w)
+	k, err := registry.Remembered(w, c, func() (*columnsOf[T], error) { return newColumnsOf[T](w, c) })
 	if err != nil {
 		return nil, err
-	}
-	t := reflect.TypeFor[T]()
-	p, err := newPlan(r, t, nil)
-	if err != nil {
-		return nil, fmt.Errorf("views: columns %v: %w", t, err)
-	}
-	for i := range p.columns {
-		col := &p.columns[i]
-		if _, ok := c.Layout().Lookup(col.key); !ok && col.isCells() && !col.optional {
-			return nil, fmt.Errorf("views: columns %v: field %s: class %s has no such component", t, col.name, c.Name())
-		}
 	}
 	if fill == nil {
 		return registry.SpawnRuns(w, c, n, nil)
@@ -44,13 +33,36 @@ func SpawnColumns[T, E any](w *registry.Window, c *registry.Class[E], n int, fil
 		var empty T
 		*view = empty
 	}()
-	var m match
+	m := k.last
 	return registry.SpawnRuns(w, c, n, func(ch *archetype.Chunk, slot uint32, _, n int) {
 		if m.arch != ch.Archetype() {
-			m = p.match(ch.Archetype())
+			m = k.plan.match(ch.Archetype())
 			m.begin(unsafe.Pointer(view))
+			k.last = m
 		}
 		m.show(unsafe.Pointer(view), ch, int(slot), n)
 		fill(view)
 	})
+}
+
+// columnsOf is what looking at T came to, for a class: a batch of a thousand took a quarter longer when each looked anew.
+// Window holder only.
+type columnsOf[T any] struct {
+	plan *plan
+	last match // what it came to for the archetype that was filled last
+}
+
+func newColumnsOf[T, E any](w *registry.Window, c *registry.Class[E]) (*columnsOf[T], error) {
+	t := reflect.TypeFor[T]()
+	p, err := newPlan(w.Registry(), t, nil)
+	if err != nil {
+		return nil, fmt.Errorf("views: columns %v: %w", t, err)
+	}
+	for i := range p.columns {
+		col := &p.columns[i]
+		if _, ok := c.Layout().Lookup(col.key); !ok && col.isCells() && !col.optional {
+			return nil, fmt.Errorf("views: columns %v: field %s: class %s has no such component", t, col.name, c.Name())
+		}
+	}
+	return &columnsOf[T]{plan: p}, nil
 }
