@@ -134,6 +134,21 @@ func TestSpawnColumnsRefuses(t *testing.T) {
 	require.ErrorIs(t, err, registry.ErrExpired)
 }
 
+// What looking at the view struct takes, it takes once for a class.
+func TestSpawnColumnsLooksAtItsStructOnce(t *testing.T) {
+	w := newWorld(t)
+	c := class[Bird](w)
+	w.window(func(win *registry.Window) {
+		spawn := func() {
+			hs, err := views.SpawnColumns(win, c, 1, func(m *birds) { m.Pos[0].X = 1 })
+			require.NoError(t, err)
+			require.NoError(t, win.Destroy(hs[0]))
+		}
+		spawn()
+		require.LessOrEqual(t, testing.AllocsPerRun(100, spawn), 6.0, "the handles, the struct and what closures take")
+	})
+}
+
 func TestSpawnColumnsThatFailsHasNoEffect(t *testing.T) {
 	w := newWorld(t)
 	c := class[Bird](w, registry.SlotsPerChunk(64))
