@@ -264,6 +264,14 @@ func TestCompactionAgreesWithAMap(t *testing.T) {
 				}
 				require.GreaterOrEqual(t, rep.Bytes, int64(0))
 			},
+			"run beside the dead": func(t *rapid.T) { // who are in the way of those that fill the holes
+				x.destroy(t, x.pick(t), false)
+				x.reclaim(t)
+				x.destroy(t, x.pick(t), rapid.Bool().Draw(t, "outside"))
+				d, err := defrag.New(x.r, defrag.Config{})
+				require.NoError(t, err)
+				x.run(t, d)
+			},
 			"run to the end": func(t *rapid.T) {
 				d, err := defrag.New(x.r, defrag.Config{})
 				require.NoError(t, err)

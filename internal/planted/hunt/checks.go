@@ -48,6 +48,7 @@ var generals = []check{
 	{pkg: "snapshot", kind: "seeds", tests: "^Fuzz"},
 	{pkg: "logic", kind: "model", tests: "PeersThatMisbehave|AnInboxAgrees"},
 	{pkg: "logic", kind: "simulation", tests: "^TestSimulation$", tags: "faults"},
+	{pkg: "logic", kind: "crowd", tests: "OneDestroyerEach"},
 	{pkg: "logic", kind: "race", tests: "HistoriesAreLinearizable|SixteenGoroutinesAndEveryOperation|PeersComeAndGoWhile", race: true},
 	{pkg: "logic", kind: "history", tests: "HistoriesAreLinearizable"},
 	{pkg: "logic", kind: "ledger", tests: "ALedgerSurvivesRollbacks|ALedgerOfPools|SixteenGoroutinesAndEveryOperation|RollbacksAmidOutsiders|NetNamesStayWithTheirEntities"},
