@@ -134,21 +134,28 @@ func TestAPoolAgreesWithAPlainModel(t *testing.T) {
 		}
 		badly := rapid.SampledFrom([]ending{returned, panicked, exited})
 
+		take := func(t *rapid.T) bool {
+			place, ok := m.place()
+			h, err := p.Take()
+			if !ok {
+				require.ErrorIs(t, err, pool.ErrExhausted)
+				require.Zero(t, h)
+				return false
+			}
+			require.NoError(t, err)
+			m.use(1)
+			got(t, h.Ptr(), place)
+			names++
+			h.Ptr().Name = fmt.Sprintf("%0*d", names, 0) // its length is its name
+			m.held[h], m.names[h.Ptr()] = h.Ptr(), h.Ptr().Name
+			return true
+		}
+
 		t.Repeat(map[string]func(*rapid.T){
-			"take": func(t *rapid.T) {
-				place, ok := m.place()
-				h, err := p.Take()
-				if !ok {
-					require.ErrorIs(t, err, pool.ErrExhausted)
-					require.Zero(t, h)
-					return
+			"take": func(t *rapid.T) { take(t) },
+			"take to the limit": func(t *rapid.T) {
+				for n := 0; n < 16 && take(t); n++ {
 				}
-				require.NoError(t, err)
-				m.use(1)
-				got(t, h.Ptr(), place)
-				names++
-				h.Ptr().Name = fmt.Sprintf("%0*d", names, 0) // its length is its name
-				m.held[h], m.names[h.Ptr()] = h.Ptr(), h.Ptr().Name
 			},
 			"take with a New that fails": func(t *rapid.T) {
 				if n := len(m.free); n > 0 && m.free[n-1] != nil {
@@ -277,6 +284,9 @@ func TestAPoolAgreesWithAPlainModel(t *testing.T) {
 				}
 				m.want.Free = m.want.Cap - m.want.InUse
 				require.Equal(t, m.want, p.Stats())
+				if c.Max > 0 { // what the model grows to it asks the pool's own rule
+					require.LessOrEqual(t, m.want.Cap, c.Max)
+				}
 				require.NoError(t, p.Verify())
 			},
 		})
