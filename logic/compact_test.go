@@ -147,3 +147,28 @@ func TestCompactionSurvivesItsSubscribers(t *testing.T) {
 	}
 	require.NoError(t, r.Verify())
 }
+
+// Compaction has no errors of its own. A bug of it is told every frame, and keeps nobody from the window.
+func TestABugOfCompactionIsReported(t *testing.T) {
+	r, _ := scattered(t, 20_000, registry.Config{})
+	var failures []error
+	e, err := logic.New(r, logic.Config{
+		Defrag:  logic.Defrag{Moves: 150},
+		OnError: func(err error) { failures = append(failures, err) },
+	})
+	require.NoError(t, err)
+	defer e.Stop()
+	bug := errors.New("bug")
+	logic.CompactionFails(e, bug)
+	ran := 0
+	for range 3 {
+		require.NoError(t, e.Defer(func(*registry.Window) error { ran++; return nil }))
+		require.NoError(t, e.Step())
+	}
+	require.Equal(t, 3, ran)
+	require.Len(t, failures, 3)
+	for _, err := range failures {
+		require.ErrorIs(t, err, bug)
+	}
+	require.NoError(t, r.Verify())
+}

@@ -38,12 +38,8 @@ func (e *Engine) Doing() Doing {
 	e.mu.Lock()
 	d := Doing{Mode: Mode(e.mode), Paused: e.pause.on.Load()}
 	e.mu.Unlock()
-	stamp := e.watch.stamp.Load()
+	stamp, what := e.watch.current()
 	if stamp == 0 {
-		return d
-	}
-	what := e.watch.what()
-	if e.watch.stamp.Load() != stamp { // another one began
 		return d
 	}
 	d.What, d.For = what, time.Duration(max(e.clock.now()-int64(stamp>>4), 0))

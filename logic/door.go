@@ -158,17 +158,16 @@ func (d *door) await(ctx context.Context, w *waiter) error {
 	return w.answer()
 }
 
-// spin looks whether something happened to w, yielding in between, if there is a token left.
+// spin looks whether something happened to w, yielding in between, if there is a token left
+// (and nobody took or gave one this instant).
 // A yield is what helps: it lets Logic run on this very processor. To let only the first in
 // line spin is no gain: a processor without work is put to sleep and woken again, at Logic's cost.
 func (d *door) spin(w *waiter) bool {
-	if d.spinners.Load() >= d.maxSpinners {
+	n := d.spinners.Load()
+	if n >= d.maxSpinners || !d.spinners.CompareAndSwap(n, n+1) {
 		return false
 	}
 	defer d.spinners.Add(-1)
-	if d.spinners.Add(1) > d.maxSpinners {
-		return false
-	}
 	for range yields {
 		if fault.Enabled {
 			fault.Yield(fault.Spinning)

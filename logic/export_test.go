@@ -228,3 +228,9 @@ func (l *Lanes) Collect() (n int) {
 	}
 	return n
 }
+
+// CompactionFails has compaction end with an error, as it would by a bug of it, in every frame.
+func CompactionFails(e *Engine, err error) {
+	c := &e.stepper.compactor
+	c.run = func() { c.err = err }
+}

@@ -114,7 +114,15 @@ func stopAt(t *testing.T, p fault.Point, stoppers int) {
 		}
 	})()
 	tr.start()
-	if p >= fault.Stopping { // who stops comes by
+	switch {
+	case p == fault.Looking:
+		tr.group.Go(func() {
+			for !logic.StopAsked(w.e) {
+				w.e.Doing()
+				yield()
+			}
+		})
+	case p >= fault.Stopping: // who stops comes by
 		go func() { _ = w.e.Stop() }()
 	}
 	soon(t, "coming by "+p.String(), func() bool { <-done; return true })
@@ -241,6 +249,31 @@ func (w *world) queuedOrCancelled(callers int, ctx context.Context) {
 	for w.e.Stats().Waiting < callers && ctx.Err() == nil {
 		yield()
 	}
+}
+
+// Who asks what Logic does as it passes from one callback to another is told of neither.
+func TestAtThePointOfLookingAnotherCallbackBegins(t *testing.T) {
+	r, err := registry.New(registry.Config{})
+	require.NoError(t, err)
+	e, err := logic.New(r, logic.Config{})
+	require.NoError(t, err)
+	begun, over := [2]chan struct{}{make(chan struct{}), make(chan struct{})}, make(chan struct{}, 2)
+	for i, name := range []string{"one", "other"} {
+		_, err := e.AddSystem(logic.Late, name, func(*logic.Frame) { begun[i] <- struct{}{}; <-over })
+		require.NoError(t, err)
+	}
+	var frame sync.WaitGroup
+	frame.Go(func() { assert.NoError(t, e.Step()) })
+	<-begun[0]
+	assert.Equal(t, "system one", e.Doing().What)
+	down := fault.Hang(fault.Looking, func() { over <- struct{}{}; <-begun[1] })
+	d := e.Doing()
+	down()
+	assert.Empty(t, d.What)
+	assert.Equal(t, "system other", e.Doing().What)
+	over <- struct{}{}
+	frame.Wait()
+	require.NoError(t, e.Stop())
 }
 
 // Whatever the order in which goroutines run, a window is handed on without a loss: everybody who comes by a point

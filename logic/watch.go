@@ -1,6 +1,10 @@
 package logic
 
-import "sync/atomic"
+import (
+	"sync/atomic"
+
+	"github.com/airlock-ecs/airlock/internal/fault"
+)
 
 // activity is a kind of user code that the watchdog watches.
 type activity uint8
@@ -85,16 +89,29 @@ func (w *watch) what() string {
 // look is late from outside, while the callback runs: its name, how long it has run, and
 // whether to report it. Nothing if nothing runs.
 func (w *watch) look(now int64) (what string, ran int64, report bool) {
-	stamp := w.stamp.Load()
+	stamp, what := w.current()
 	if stamp == 0 {
-		return "", 0, false
-	}
-	what = w.what()
-	if w.stamp.Load() != stamp { // another one began: its turn comes with the next look
 		return "", 0, false
 	}
 	ran = now - int64(stamp>>4)
 	return what, ran, w.overran(stamp, ran)
+}
+
+// current is the stamp and the name of the activity in progress. 0 if there is none, or if another
+// one began just now: its turn comes with the next look.
+func (w *watch) current() (stamp uint64, what string) {
+	stamp = w.stamp.Load()
+	if stamp == 0 {
+		return 0, ""
+	}
+	what = w.what()
+	if fault.Enabled {
+		fault.At(fault.Looking)
+	}
+	if w.stamp.Load() != stamp {
+		return 0, ""
+	}
+	return stamp, what
 }
 
 // overran counts an overrun once, whoever notices it first.

@@ -6,7 +6,7 @@ import "fmt"
 type Point uint8
 
 // The points of a handshake, in the order in which a caller comes by; then those of operations that
-// Logic runs itself, of Logic's side, and of the end.
+// Logic runs itself, of Logic's side, of the end, and of others.
 const (
 	Joining     Point = iota // a goroutine stands in line and is not counted yet
 	Queued                   // it is, and does not wait yet
@@ -36,6 +36,8 @@ const (
 	Finishing  // Logic has ended, and what is left in the lanes has no answer yet
 	Concluding // everything is answered, and the registry still the engine's
 
+	Looking // somebody who asks what Logic does knows it, and not whether that is still so
+
 	Points int = iota // how many there are
 )
 
@@ -47,6 +49,7 @@ func (p Point) String() string {
 			"accepted", "serving", "answering",
 			"collecting", "draining", "emptying", "admitting", "sleeping", "window shuts", "publishing",
 			"stopping", "shutting", "finishing", "concluding",
+			"looking",
 		}[p]
 	}
 	return fmt.Sprintf("Point(%d)", uint8(p))
