@@ -261,7 +261,7 @@ func theSameHashEverywhere(t *testing.T) {
 	want := deferredSpawns(t, 1)
 	require.Equal(t, hashedFrames()+1, strings.Count(want, "\n"))
 	for i := range processes {
-		child := exec.Command(os.Args[0], "-test.run=^TestSnapshot2TheSameHashEverywhere$")
+		child := exec.Command(os.Args[0], "-test.run=^TestSnapshot2TheSameHashEverywhere$", fmt.Sprintf("-test.short=%t", testing.Short()))
 		child.Env = append(os.Environ(),
 			role+"="+strconv.Itoa([]int{1, 2, 16}[i%3]),
 			"GOMAXPROCS="+strconv.Itoa(1+i%7),
@@ -283,7 +283,10 @@ func (p parts) Part(f *registry.Frame, _, part int) { p(f, part) }
 
 // hashedFrames is 1,000, and fewer under the race detector.
 func hashedFrames() int {
-	if raceEnabled {
+	switch {
+	case raceEnabled && testing.Short():
+		return 100
+	case raceEnabled:
 		return 250
 	}
 	return 1000

@@ -152,8 +152,12 @@ func play(t *testing.T, c registry.Config, workers int) (string, *forked) {
 func TestForkIsTheSameForAnyNumberOfWorkers(t *testing.T) {
 	c := registry.Config{Deterministic: true}
 	want, _ := play(t, c, 1)
+	rounds := 3
+	if testing.Short() {
+		rounds = 1
+	}
 	for _, workers := range []int{2, 3, 16} {
-		for range 3 {
+		for range rounds {
 			got, _ := play(t, c, workers)
 			require.Equal(t, want, got, "%d workers", workers)
 		}

@@ -140,8 +140,12 @@ func TestWishesOfAWishAreGrantedLater(t *testing.T) {
 // TestSetActiveOfTheDying has every part destroy some and wake or put to sleep the same ones: the
 // books are checked when the test ends, and no dead slot is seen.
 func TestSetActiveOfTheDying(t *testing.T) {
+	rounds := 20
+	if testing.Short() {
+		rounds = 5
+	}
 	for _, late := range []bool{false, true} {
-		for range 20 {
+		for range rounds {
 			x := newForked(t, registry.Config{Deterministic: late}, 4)
 			x.frame(func(f *registry.Frame) {
 				for i, h := range x.hs {

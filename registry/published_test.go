@@ -308,7 +308,7 @@ func (s *stage) frameNumber() uint64 { return s.r.Stats().Frame }
 func TestReadersBesideTheOwner(t *testing.T) {
 	frames := 300
 	if testing.Short() {
-		frames = 150
+		frames = 60
 	}
 	for _, temporal := range []int{0, 8} {
 		s := newStage(t, temporal)
