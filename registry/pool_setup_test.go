@@ -1,6 +1,8 @@
 package registry_test
 
 import (
+	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -106,4 +108,45 @@ func TestABlockNeedsIndicesInARow(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, 3, b.Free())
 	})
+}
+
+// The name of an idle slot, destroyed by somebody, sleeps while a callback that fails has the slot: it wakes dead, and nobody
+// destroys it once more.
+func TestASleepingNameThatWasDestroyedIsNotDestroyedAgain(t *testing.T) {
+	k := newWorld(t, registry.Config{TemporalFrames: 8})
+	var b *registry.Block
+	k.update(func(w *registry.Window) {
+		var err error
+		b, err = registry.NewBlock(w, k.soldiers, "", 1, &soldier{})
+		require.NoError(t, err)
+	})
+	rounds := 20_000
+	if testing.Short() {
+		rounds = 2000
+	}
+	var own, done atomic.Uint64
+	var again atomic.Int32
+	var other sync.WaitGroup
+	other.Go(func() {
+		for done.Load() == 0 {
+			if h := handles.Local(own.Load()); h != 0 && k.r.Destroy(h) == nil {
+				again.Add(1)
+			}
+		}
+	})
+	for range rounds {
+		k.fails(func(w *registry.Window) {
+			h := b.Slot(0)
+			require.NoError(t, k.r.Destroy(h))
+			own.Store(uint64(h))
+			_, err := registry.SpawnIn(w, k.soldiers, b, &soldier{})
+			require.NoError(t, err)
+		})
+		own.Store(0)
+		k.recycle()
+	}
+	done.Store(1)
+	other.Wait()
+	require.Zero(t, again.Load(), "somebody destroyed it a second time")
+	require.NoError(t, k.r.Verify())
 }

@@ -54,20 +54,27 @@ func (r *Registry) unlodge(b *Block, i uint32, own, h handles.Local, ch *archety
 		r.locals.SetPlace(h, handles.NoPlace)
 		r.killed.Add(-1)
 	}
-	if slain && r.hist.going {
-		r.fates.note(own)
-		r.fates.wait()
-	}
-	if !r.locals.Revive(own, b.base+i) {
-		panic("registry: a name of a pool that does not sleep")
-	}
 	ch.Occupy(slot, own)
 	b.tenant[i].Store(own.Index())
 	switch {
-	case slain && r.hist.going:
+	case !slain:
+		r.wake(own, b.base+i)
+	case r.hist.going:
+		r.fates.note(own)
+		r.fates.wait()
+		r.wake(own, b.base+i)
 		r.hist.recalled = append(r.hist.recalled, own)
-	case slain:
-		_ = r.destroyOutside(own)
+	default: // it never lives meanwhile, for somebody could destroy it a second time
+		r.locals.SetPlace(own, b.base+i)
+		r.killed.Add(1)
+		r.pushOutside(own.Index())
+	}
+}
+
+// wake has the own name of a slot live again.
+func (r *Registry) wake(own handles.Local, place uint32) {
+	if !r.locals.Revive(own, place) {
+		panic("registry: a name of a pool that does not sleep")
 	}
 }
 
