@@ -146,8 +146,18 @@ func (l *Locals) Unissue(h Local) bool {
 	if !l.change(h, Alive, Dying, NoPlace) && !l.change(h, Reserved, Dying, NoPlace) {
 		return false
 	}
-	if check.Enabled && !l.Owns(h.Index()) {
-		check.Failf("handles: %v is taken back, and was issued beside this space", h)
+	l.UnissueKilled(h)
+	return true
+}
+
+// UnissueKilled is the rest of Unissue for h that the caller has killed, and that has no place: others may claim its index from
+// now on. What they must not find of h any more goes before.
+//
+// Concurrency: the owner only; never waits. Allocates: as Unissue.
+func (l *Locals) UnissueKilled(h Local) {
+	if check.Enabled && (l.Word(h.Index()) != MakeWord(h.Generation(), Dying, NoPlace) || !l.Owns(h.Index())) {
+		check.Failf("handles: %v is taken back, its word is %v %d, in its space %t",
+			h, l.Word(h.Index()).State(), l.Word(h.Index()).Generation(), l.Owns(h.Index()))
 	}
 	l.counts.ended++
 	switch unused := h.Generation() == l.generation.first || l.burnt.has(h.Index()); {
@@ -163,5 +173,4 @@ func (l *Locals) Unissue(h Local) bool {
 		l.recycles.slowNext()
 		l.returned.push(entry(h + 1))
 	}
-	return true
 }

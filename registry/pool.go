@@ -360,6 +360,22 @@ func (r *Registry) unsettle(ch *archetype.Chunk, slot uint32) {
 	}
 }
 
+// unissue takes the claim of h back, who may have a home: whoever claims its index next, as soon as it is free, has room of its
+// own. False if h was killed meanwhile.
+func (r *Registry) unissue(h handles.Local) bool {
+	space := r.spaceOf(h.Index())
+	if !r.pooled(h.Index()) {
+		return space.Unissue(h)
+	}
+	if _, won := r.locals.Kill(h); !won {
+		return false
+	}
+	r.locals.SetPlace(h, handles.NoPlace)
+	r.noHome(h.Index())
+	space.UnissueKilled(h)
+	return true
+}
+
 // noHome says that an index belongs to no pool any more.
 func (r *Registry) noHome(index uint32) {
 	if r.pooled(index) {

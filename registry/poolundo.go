@@ -48,8 +48,7 @@ func (r *Registry) unlodge(b *Block, i uint32, own, h handles.Local, ch *archety
 			r.locals.SetPlace(h, handles.NoPlace)
 			r.killed.Add(-1)
 		}
-	case r.outer.Unissue(h):
-		r.pools.homes.At(h.Index()).Store(0)
+	case r.unissue(h):
 	default: // others have destroyed it: it is a death without a place
 		r.locals.SetPlace(h, handles.NoPlace)
 		r.killed.Add(-1)

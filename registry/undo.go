@@ -376,8 +376,7 @@ func (r *Registry) unspawn(h handles.Local, fresh bool) {
 			r.disown(h, ch, slot)
 		}
 		r.giveRoom(1)
-	case r.spaceOf(h.Index()).Unissue(h):
-		r.noHome(h.Index())
+	case r.unissue(h):
 		r.leave(ch, slot)
 		r.giveRoom(1)
 		if r.hist.on && inner {
