@@ -443,8 +443,11 @@ func (r *Registry) countNamed() {
 }
 
 // gone says why h is not alive.
-func (r *Registry) gone(h handles.Local) error {
-	switch r.locals.Status(h) {
+func (r *Registry) gone(h handles.Local) error { return notAlive(r.locals.Status(h)) }
+
+// notAlive says why somebody is not alive, from a look that found him so: another one may find him born.
+func notAlive(s handles.Status) error {
+	switch s {
 	case handles.NotSpawned:
 		return ErrNotSpawned
 	case handles.Invalid:

@@ -1,12 +1,14 @@
 package registry_test
 
 import (
+	"errors"
 	"sync"
 	"sync/atomic"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/airlock-ecs/airlock/handles"
 	"github.com/airlock-ecs/airlock/registry"
 )
 
@@ -73,4 +75,33 @@ func (k *world) pool(w *registry.Window, n int) *registry.Block {
 	b, err := registry.NewBlock(w, k.soldiers, "", n, &soldier{})
 	require.NoError(k.t, err)
 	return b
+}
+
+// A handle that is reserved until it is alive is never stale in between.
+func TestAReservationIsNotStaleWhenItIsBorn(t *testing.T) {
+	k := newWorld(t, registry.Config{})
+	hs := make([]handles.Local, rounds(20_000))
+	for i := range hs {
+		var err error
+		hs[i], err = k.r.Reserve()
+		require.NoError(t, err)
+	}
+	var at, stale atomic.Int64
+	end := beside(func() {
+		h := hs[at.Load()]
+		if _, err := k.r.Resolve(h); errors.Is(err, registry.ErrStale) {
+			stale.Add(1)
+		}
+		if _, err := k.r.NetOf(h); errors.Is(err, registry.ErrStale) {
+			stale.Add(1)
+		}
+	})
+	k.update(func(w *registry.Window) {
+		for i, h := range hs {
+			at.Store(int64(i))
+			require.NoError(t, k.soldiers.SpawnReserved(w, h, soldier{}))
+		}
+	})
+	end()
+	require.Zero(t, stale.Load(), "a living one, or one to be born, was said to be dead")
 }

@@ -26,8 +26,8 @@ func (r *Registry) Resolve(h handles.Local) (handles.Global, error) {
 // resolve is Resolve where some records serve other indices, and of handles of nobody.
 func (r *Registry) resolve(h handles.Local) (handles.Global, error) {
 	for {
-		if !r.locals.Alive(h) {
-			return 0, r.gone(h)
+		if s := r.locals.Status(h); s != handles.Live {
+			return 0, notAlive(s)
 		}
 		g := r.record(h)
 		// Between the loads h may have died and its record served another, or a failed callback
@@ -54,8 +54,8 @@ func (r *Registry) record(h handles.Local) handles.Global {
 // Concurrency: any goroutine; never waits. Allocates: no.
 func (r *Registry) NetOf(h handles.Local) (handles.Net, error) {
 	for {
-		if !r.locals.Alive(h) {
-			return 0, r.gone(h)
+		if s := r.locals.Status(h); s != handles.Live {
+			return 0, notAlive(s)
 		}
 		n := handles.Net(r.netOf.Get(h.Index()))
 		if r.locals.Alive(h) && handles.Net(r.netOf.Get(h.Index())) == n { // as in Resolve

@@ -221,13 +221,13 @@ func (s *Snapshot) find(h handles.Local) (*archetype.Ref, uint32, error) {
 			return ref, slot, nil
 		}
 	}
-	switch {
-	case hidden: // where it is now, the frame has nothing left to look at
+	if hidden { // where it is now, the frame has nothing left to look at
 		return nil, 0, ErrNotPublished
-	case s.r.locals.Alive(h):
-		return nil, 0, ErrNotSpawned // not yet, in that frame
 	}
-	return nil, 0, s.r.gone(h)
+	if now := s.r.locals.Status(h); now != handles.Live {
+		return nil, 0, notAlive(now)
+	}
+	return nil, 0, ErrNotSpawned // not yet, in that frame
 }
 
 // at says whether h had the slot at a place in the frame.
