@@ -17,20 +17,26 @@ type foreignNets struct {
 //
 // Concurrency: the owner only; never waits. Allocates: tables, once for an owner and once for 4096 indices.
 func (n *Nets) Bind(h Net, local uint32) bool {
-	if h.Owner() == n.owner || h.Index() == 0 || h.Generation() == 0 || local == 0 {
+	if !n.Bindable(h) || local == 0 {
 		return false
 	}
 	f := n.others(h.Owner())
 	word := f.words.Ensure(h.Index())
-	old := word.Load()
-	seen := uint32(old >> 32)
-	if uint32(old) != 0 || h.Generation() < seen {
-		return false
-	}
-	*f.seenBefore(h.Index()) = seen
+	*f.seenBefore(h.Index()) = uint32(word.Load() >> 32)
 	word.Store(netWord(h.Generation(), local))
 	n.bound++
 	return true
+}
+
+// Bindable says whether Bind would take a name, for who has something to do before others find it bound.
+//
+// Concurrency: the owner only; never waits. Allocates: no.
+func (n *Nets) Bindable(h Net) bool {
+	if h.Owner() == n.owner || h.Index() == 0 || h.Generation() == 0 {
+		return false
+	}
+	w := n.word(h.Owner(), h.Index())
+	return uint32(w) == 0 && h.Generation() >= uint32(w>>32)
 }
 
 // others is the table of another owner, made if need be.

@@ -105,3 +105,29 @@ func TestAReservationIsNotStaleWhenItIsBorn(t *testing.T) {
 	end()
 	require.Zero(t, stale.Load(), "a living one, or one to be born, was said to be dead")
 }
+
+// A name of another owner is unknown until it is bound, and never stale in between.
+func TestANameIsNotStaleWhenItIsBound(t *testing.T) {
+	k := newWorld(t, registry.Config{})
+	var at, stale atomic.Int64
+	name := func(i int64) handles.Net { return handles.NewNet(7, uint32(i+1), 1) }
+	end := beside(func() {
+		n := name(at.Load())
+		if _, err := k.r.ResolveNet(n); errors.Is(err, registry.ErrStale) {
+			stale.Add(1)
+		}
+		if _, err := k.r.ResolveWire(n.Wire()); errors.Is(err, registry.ErrStale) {
+			stale.Add(1)
+		}
+	})
+	k.update(func(w *registry.Window) {
+		hs, err := k.soldiers.SpawnBatch(w, rounds(20_000), nil)
+		require.NoError(t, err)
+		for i, h := range hs {
+			at.Store(int64(i))
+			require.NoError(t, w.BindNet(h, name(int64(i))))
+		}
+	})
+	end()
+	require.Zero(t, stale.Load(), "a name that nobody has lost was said to be dead")
+}

@@ -64,13 +64,14 @@ func (w *Window) BindNet(h handles.Local, n handles.Net) error {
 		return fmt.Errorf("bind %v: %v is named %v: %w", n, h, old, ErrAlreadyRegistered)
 	}
 	r.releaseDead(n)
-	if !r.nets.Bind(n, h.Index()) {
+	if !r.nets.Bindable(n) {
 		if other, err := r.ResolveNet(n); err == nil {
 			return fmt.Errorf("bind %v: it names %v: %w", n, other, ErrAlreadyRegistered)
 		}
 		return fmt.Errorf("bind %v: %w", n, ErrStale)
 	}
-	r.netOf.Ensure(h.Index()).Store(uint64(n))
+	r.netOf.Ensure(h.Index()).Store(uint64(n)) // first: who finds n bound looks here whether it is still that of h
+	r.nets.Bind(n, h.Index())
 	r.netsUsed, r.shortOut = true, nil
 	r.log(undoOp{kind: undoNet, h: h, at: uint64(n)})
 	if r.rec != nil {
