@@ -131,3 +131,39 @@ func TestANameIsNotStaleWhenItIsBound(t *testing.T) {
 	end()
 	require.Zero(t, stale.Load(), "a name that nobody has lost was said to be dead")
 }
+
+// Whoever knows a handle of a state that is loaded may destroy it as soon as it lives. The room that this gives is nobody's
+// before all are there.
+func TestNobodyReservesWhileAStateIsLoaded(t *testing.T) {
+	for _, c := range []registry.Config{{MaxEntities: 100_000}, {MaxEntities: 100_000, Deterministic: true}} {
+		k := newWorld(t, c)
+		var hs []handles.Local
+		k.update(func(w *registry.Window) {
+			var err error
+			hs, err = k.soldiers.SpawnBatch(w, rounds(50_000), nil)
+			require.NoError(t, err)
+		})
+		s := capture(t, k.r)
+		for range 4 {
+			l := newWorld(t, c)
+			var got []handles.Local
+			next := 0
+			end := beside(func() {
+				if next == len(hs) || l.r.Destroy(hs[next]) != nil {
+					return
+				}
+				next++
+				if h, err := l.r.Reserve(); err == nil {
+					got = append(got, h)
+				}
+			})
+			require.NoError(t, saved{clone(s.state), s.cells}.into(l.r))
+			end()
+			for _, h := range got {
+				_, err := l.r.Resolve(h)
+				require.ErrorIs(t, err, registry.ErrNotSpawned, "%v names somebody else, too", h)
+			}
+			require.NoError(t, l.r.Verify())
+		}
+	}
+}

@@ -77,10 +77,11 @@ func (p *Restoration) Run(fill func(archetypes []*archetype.Archetype) error) er
 	r, s := p.r, p.s
 	// With all room taken nobody can reserve; who was about to has taken some.
 	r.settleRoom()
-	if !r.room.CompareAndSwap(int64(r.cfg.MaxEntities), 0) {
+	// There is less than none, for whoever destroys somebody as soon as he is there gives room back.
+	free := 2 * r.cfg.MaxEntities
+	if !r.room.CompareAndSwap(int64(r.cfg.MaxEntities), int64(-r.cfg.MaxEntities)) {
 		return ErrNotEmpty
 	}
-	free := r.cfg.MaxEntities
 	defer func() { r.room.Add(int64(free)) }()
 	if err := p.empty(); err != nil {
 		return err
