@@ -167,3 +167,29 @@ func TestNobodyReservesWhileAStateIsLoaded(t *testing.T) {
 		}
 	}
 }
+
+// Whom nobody knew any more is reserved once more before a window has looked at the list of reservations, where he is already.
+func TestAnIndexIsReservedTwiceBeforeAWindowLooks(t *testing.T) {
+	k := newWorld(t, registry.Config{Deterministic: true})
+	e := k.engine()
+	require.NoError(t, e.Enter(false))
+	defer e.Leave()
+	require.NoError(t, e.KeepRecords())
+	var last handles.Local
+	require.NoError(t, e.Update(func(w *registry.Window) error {
+		other, err := k.r.Reserve()
+		require.NoError(t, err)
+		first, err := k.r.Reserve()
+		require.NoError(t, err)
+		require.NoError(t, w.Destroy(first))
+		w.ProcessDeferredDestructions()
+		w.ConfirmLocalRecycles()
+		last, err = k.r.Reserve()
+		require.NoError(t, err)
+		require.Equal(t, first.Index(), last.Index())
+		require.NotEqual(t, other.Index(), last.Index())
+		return nil
+	}))
+	require.NoError(t, e.Update(func(w *registry.Window) error { return k.soldiers.SpawnReserved(w, last, soldier{}) }))
+	require.True(t, k.r.Alive(last))
+}

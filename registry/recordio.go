@@ -420,19 +420,24 @@ func (c *Core) Feed(v *Record) error {
 // Reservations, while records are kept for a journal, are listed as deaths from outside are, and seen by the next
 // window: so a replay knows the names that nobody has been given yet.
 
+// What is there in place of the next one says that an index is in the list, too: it is the next one's plus one, and 0 outside.
+// Who is reserved once more before a window has looked is there already, and is seen by the name that he has then.
+
 func (r *Registry) pushReserved(index uint32) {
 	next := r.nextReserved.Ensure(index)
+	if !next.CompareAndSwap(0, 1) {
+		return
+	}
 	for {
 		head := r.reserved.Load()
-		next.Store(head)
+		next.Store(head + 1)
 		if r.reserved.CompareAndSwap(head, uint64(index)) {
 			return
 		}
 	}
 }
 
-// drainReserved records them. It comes after the deaths were seen: whoever is in that list was in this one before, so that
-// nobody is in this one twice. Of those who are dead their deaths tell. Owner only.
+// drainReserved records them. It comes after the deaths were seen. Of those who are dead their deaths tell. Owner only.
 func (r *Registry) drainReserved() {
 	if r.reserved.Load() == 0 {
 		return
@@ -440,18 +445,28 @@ func (r *Registry) drainReserved() {
 	first := uint32(0)
 	for i := uint32(r.reserved.Swap(0)); i != 0; { // turn the stack round
 		link := r.nextReserved.At(i)
-		next := uint32(link.Load())
-		link.Store(uint64(first))
+		next := uint32(link.Load() - 1)
+		link.Store(uint64(first) + 1)
 		first, i = i, next
 	}
-	for i := first; i != 0; i = uint32(r.nextReserved.Get(i)) {
+	for i := first; i != 0; {
+		link := r.nextReserved.At(i)
+		next := uint32(link.Load() - 1)
+		link.Store(0) // before the look: whoever comes too late for it is listed anew
 		if w := r.locals.Word(i); w.State() == handles.Reserved || w.State() == handles.Alive {
 			r.recordSeen(op{kind: opReserve, h: handles.NewLocal(i, w.Generation())})
 		}
+		i = next
 	}
 }
 
-func (r *Registry) forgetReserved() { r.reserved.Store(0) }
+func (r *Registry) forgetReserved() {
+	for i := uint32(r.reserved.Swap(0)); i != 0; {
+		link := r.nextReserved.At(i)
+		i = uint32(link.Load() - 1)
+		link.Store(0)
+	}
+}
 
 // claimOuter has an outer handle reserved that was never issued here.
 func (r *Registry) claimOuter(h handles.Local) {
