@@ -193,3 +193,74 @@ func TestAnIndexIsReservedTwiceBeforeAWindowLooks(t *testing.T) {
 	require.NoError(t, e.Update(func(w *registry.Window) error { return k.soldiers.SpawnReserved(w, last, soldier{}) }))
 	require.True(t, k.r.Alive(last))
 }
+
+// late runs a frame of an engine whose deaths from outside wait for the window, for the first time or again.
+func (e *engine) late(again bool, fn func(f *registry.Frame)) {
+	e.t.Helper()
+	if again {
+		e.UpdatesAgain()
+	}
+	e.Advance()
+	e.ProcessDestructions()
+	e.OpenWindow()
+	e.RunWishes()
+	if again {
+		e.OpsAgain()
+	}
+	e.CloseWindow()
+	f := e.NewFrame()
+	e.Deliver()
+	e.Boundary()
+	e.System("system", func() { fn(f) })
+	e.Deliver()
+	e.Boundary()
+	e.EndFrame()
+}
+
+// outside destroys h on another goroutine.
+func (k *world) outside(h handles.Local) (err error) {
+	var other sync.WaitGroup
+	other.Go(func() { err = k.r.Destroy(h) })
+	other.Wait()
+	return err
+}
+
+// A name of a slot that a callback gave to somebody, and that failed, is dead. In the past it is alive, and nobody destroys it
+// there.
+func TestABurntNameIsNotDestroyedInThePast(t *testing.T) {
+	k := newWorld(t, registry.Config{TemporalFrames: 8})
+	var b *registry.Block
+	k.update(func(w *registry.Window) { b = k.pool(w, 1) })
+	e := k.engine()
+	require.NoError(t, e.Enter(false))
+	defer e.Leave()
+	var burnt handles.Local
+	quiet := func(*registry.Frame) {}
+	e.late(false, quiet)
+	e.late(false, func(f *registry.Frame) {
+		f.Defer(func(w *registry.Window) error {
+			h, err := registry.SpawnIn(w, k.soldiers, b, &soldier{})
+			require.NoError(t, err)
+			if burnt == 0 {
+				burnt = h
+				require.NoError(t, k.outside(h))
+			}
+			return errPlanned
+		})
+	})
+	e.late(false, quiet)
+	require.Equal(t, burnt.Index(), b.Slot(0).Index())
+	next := b.Slot(0)
+	require.NotEqual(t, burnt, next)
+	require.ErrorIs(t, k.outside(burnt), registry.ErrStale)
+
+	require.NoError(t, e.GoBack(2))
+	require.ErrorIs(t, k.outside(burnt), registry.ErrStale, "it was destroyed twice")
+	e.late(true, quiet)
+	e.UpdatesAgain()
+	e.Revive()
+	require.Equal(t, next, b.Slot(0))
+	require.True(t, k.r.Alive(next))
+	require.ErrorIs(t, k.outside(burnt), registry.ErrStale)
+	require.NoError(t, k.outside(next))
+}

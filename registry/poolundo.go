@@ -328,6 +328,8 @@ func (r *Registry) undoNextName(op *undoOp) {
 	was := handles.Local(op.at)
 	r.seize(op.h)
 	r.locals.Unrenew(op.h, was.Generation())
+	r.fates.note(was)
+	r.fates.wait()
 	r.locals.Revive(was, op.slot)
 	ch.Occupy(op.slot-ch.Base(), was)
 }
