@@ -264,3 +264,59 @@ func TestABurntNameIsNotDestroyedInThePast(t *testing.T) {
 	require.ErrorIs(t, k.outside(burnt), registry.ErrStale)
 	require.NoError(t, k.outside(next))
 }
+
+// Who is destroyed while the registry goes back, and is not born yet where it goes, is dead when it comes back.
+func TestADestroyIsNotLostWhileTheRegistryGoesBack(t *testing.T) {
+	const slots = 64
+	k := newWorld(t, registry.Config{TemporalFrames: 8})
+	var b *registry.Block
+	k.update(func(w *registry.Window) { b = k.pool(w, slots) })
+	e := k.engine()
+	require.NoError(t, e.Enter(false))
+	defer e.Leave()
+	quiet := func(*registry.Frame) {}
+	for range rounds(300) {
+		e.late(false, quiet)
+		first := e.FrameNumber()
+		var away [slots]handles.Local
+		spawn := func(f *registry.Frame) {
+			for i := range away {
+				h, err := registry.SpawnIn(f, k.soldiers, b, &soldier{})
+				require.NoError(t, err)
+				away[i] = h
+			}
+		}
+		despawn := func(f *registry.Frame) {
+			for _, h := range away {
+				require.NoError(t, b.Despawn(f, h))
+			}
+		}
+		e.late(false, spawn)
+		e.late(false, despawn)
+		var names [slots]handles.Local
+		var wins [slots]int
+		for i := range names {
+			names[i] = b.Slot(i)
+		}
+		at, going := 0, false
+		end := beside(func() {
+			if going = going || b.Slot(slots-1) != names[slots-1]; !going {
+				return // the last to come is the first that is taken back
+			}
+			if k.r.Destroy(names[at%slots]) == nil {
+				wins[at%slots]++
+			}
+			at++
+		})
+		require.NoError(t, e.GoBack(first))
+		e.late(true, spawn)
+		e.late(true, despawn)
+		e.UpdatesAgain()
+		e.Revive()
+		end()
+		for i, h := range names {
+			require.LessOrEqual(t, wins[i], 1, "%v was destroyed twice", h)
+			require.Equal(t, wins[i] == 0, k.r.Alive(h), "somebody was told that %v is dead: %t", h, wins[i] > 0)
+		}
+	}
+}

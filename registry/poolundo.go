@@ -208,6 +208,11 @@ func (r *Registry) seize(h handles.Local) *grave {
 		}
 		if r.takeFromOutside(h.Index()) {
 			r.killed.Add(-1)
+			if r.hist.going { // it dies again when the present is reached, if it lives by then
+				r.fates.note(h)
+				r.fates.wait()
+				r.hist.recalled = append(r.hist.recalled, h)
+			}
 			return nil
 		}
 		runtime.Gosched()
