@@ -316,10 +316,10 @@ func (r *Registry) addTombstone(h handles.Local, ch *archetype.Chunk, place, how
 // Concurrency: window holder. Allocates: no.
 func (w *Window) ProcessDeferredDestructions() int {
 	r := w.Registry()
-	r.commit()
 	if !r.late() {
 		r.drainOutside()
 	}
+	r.commit() // with the deaths of children of those whom others have destroyed
 	if r.rec != nil {
 		r.rec.add(op{kind: opProcess})
 	}

@@ -320,3 +320,22 @@ func TestADestroyIsNotLostWhileTheRegistryGoesBack(t *testing.T) {
 		}
 	}
 }
+
+// Children of somebody whom others destroy die with him: what is reclaimed in the middle of a callback stays so, if it fails.
+func TestChildrenReclaimedWithAParentOfOthersStayDead(t *testing.T) {
+	k := newWorld(t, registry.Config{})
+	var parent, child, last handles.Local
+	k.update(func(w *registry.Window) {
+		parent, child, last = k.spawn(w), k.spawn(w), k.spawn(w)
+		require.NoError(t, registry.SetParent(w, child, parent))
+	})
+	k.fails(func(w *registry.Window) {
+		require.NoError(t, k.outside(parent))
+		require.Equal(t, 2, w.ProcessDeferredDestructions())
+		require.NoError(t, w.Destroy(last))
+	})
+	k.dead(parent, 0)
+	k.dead(child, 0)
+	require.True(t, k.r.Alive(last))
+	require.NoError(t, k.r.Verify())
+}
