@@ -339,3 +339,19 @@ func TestChildrenReclaimedWithAParentOfOthersStayDead(t *testing.T) {
 	require.True(t, k.r.Alive(last))
 	require.NoError(t, k.r.Verify())
 }
+
+// A frame that readers hold while a state is loaded is no frame of the loaded registry, not the one before the first either.
+func TestAFrameFromBeforeALoadIsNotFound(t *testing.T) {
+	s := newStage(t, 0)
+	for range 3 {
+		s.frame(nil, nil)
+	}
+	held := s.acquire()
+	require.NoError(t, capture(t, s.r).into(s.r))
+	require.NotZero(t, held.FrameNumber())
+	for frame := range uint64(4) {
+		_, err := s.r.AcquireAt(frame)
+		require.Error(t, err, "frame %d", frame)
+	}
+	held.Release()
+}

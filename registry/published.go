@@ -39,7 +39,8 @@ type kept struct {
 	frame    atomic.Uint64 // its number
 	released atomic.Uint64 // pins as the newest frame that were given back
 	late     atomic.Int64  // pins as an older frame
-	at       uint64        // the storage frame, for who has pinned it; the owner writes it, and dir, while nobody has
+	at       uint64        // the storage frame, for who has pinned it; the owner writes it, number and dir, while nobody has
+	number   uint64        // as frame, which is 0 if a state was loaded since
 	taken    atomic.Uint64 // pins as the newest frame there were, once it is not the newest any more; the owner writes it
 	dir      *archetype.Directory
 	told     bool // owner: that it is held for long
@@ -184,7 +185,7 @@ func (r *Registry) closeFrame() *kept {
 	k.frame.Store(r.frame.Load())
 	k.released.Store(0)
 	k.taken.Store(0)
-	k.at, k.dir, k.told = s, r.store.Directory(), false
+	k.at, k.number, k.dir, k.told = s, r.frame.Load(), r.store.Directory(), false
 	k.places.Store(nil)
 	r.frames.closed = true
 	r.markFrame(s)

@@ -64,7 +64,7 @@ func (r *Registry) AcquireAt(frame uint64) (*Snapshot, error) {
 		if !f.pinLate(k) {
 			return nil, fmt.Errorf("frame %d: readers hold too many older frames: %w", frame, ErrExhausted)
 		}
-		if k.storage.Load() != s { // the owner wants its buffers, and may have looked before
+		if k.storage.Load() != s || k.number != frame { // the owner wants its buffers, and may have looked before, or it is of no frame any more
 			f.unpinLate(k)
 			break
 		}
@@ -176,7 +176,7 @@ func (r *Registry) newSnapshot(k *kept, storage uint64, short, late bool) *Snaps
 			if i := b.cut.Add(1) - 1; i < tokenBlock {
 				s := &b.snapshots[i]
 				s.r, s.kind = r, snapshotToken
-				s.frame, s.storage, s.kept, s.short, s.late = k.frame.Load(), storage, k, short, late
+				s.frame, s.storage, s.kept, s.short, s.late = k.number, storage, k, short, late
 				r.frames.holders.came(s)
 				return s
 			}
