@@ -1,6 +1,7 @@
 package registry
 
 import (
+	"maps"
 	"runtime"
 	"sync/atomic"
 
@@ -18,10 +19,11 @@ import (
 
 // fates says who is dead in the present, while the registry is in the past. The owner writes.
 type fates struct {
-	noted *handles.LazyWords // of an index: the highest generation that is dead in the present, and the round that noted it
-	last  uint32             // round there was; owner only
-	round atomic.Uint32      // of the going back that is going on; 0 in the present
-	epoch atomic.Uint32      // which of inside those count that come in
+	noted *handles.LazyWords                     // of an index: the highest generation that is dead in the present, and the round that noted it
+	burnt atomic.Pointer[map[handles.Local]bool] // dead as well, though an older generation may live; not written any more
+	last  uint32                                 // round there was; owner only
+	round atomic.Uint32                          // of the going back that is going on; 0 in the present
+	epoch atomic.Uint32                          // which of inside those count that come in
 
 	_      [64]byte
 	inside [2]struct {
@@ -53,7 +55,11 @@ func (f *fates) sealed(h handles.Local) bool {
 		return false
 	}
 	w := f.noted.Get(h.Index())
-	return uint32(w) == round && h.Generation() <= uint32(w>>32)
+	if uint32(w) == round && h.Generation() <= uint32(w>>32) {
+		return true
+	}
+	burnt := f.burnt.Load()
+	return burnt != nil && (*burnt)[h]
 }
 
 // begin begins a round, if none is going on. Owner only.
@@ -75,6 +81,27 @@ func (f *fates) note(h handles.Local) {
 	}
 }
 
+// noteBurnt notes, of steps that are about to be undone, the names that callbacks which failed have given to somebody: those
+// callbacks may run again, and give them again. Owner only.
+func (f *fates) noteBurnt(steps []undoOp) {
+	var burnt map[handles.Local]bool
+	for i := range steps {
+		if steps[i].kind != undoBurnt {
+			continue
+		}
+		if burnt == nil {
+			burnt = map[handles.Local]bool{}
+			if had := f.burnt.Load(); had != nil {
+				maps.Copy(burnt, *had)
+			}
+		}
+		burnt[steps[i].h] = true
+	}
+	if burnt != nil {
+		f.burnt.Store(&burnt)
+	}
+}
+
 // wait returns when all have left who may not have seen what was noted. Owner only.
 func (f *fates) wait() {
 	n := &f.inside[(f.epoch.Add(1)-1)&1].n
@@ -84,4 +111,7 @@ func (f *fates) wait() {
 }
 
 // end ends the round: the words tell the present again. Owner only.
-func (f *fates) end() { f.round.Store(0) }
+func (f *fates) end() {
+	f.round.Store(0)
+	f.burnt.Store(nil)
+}

@@ -269,6 +269,7 @@ func (c *Core) GoBack(frame uint64) error {
 	for _, dead := range r.dying[m.dead-h.deadBase:] {
 		r.fates.note(dead)
 	}
+	r.fates.noteBurnt(r.undo[m.undo-h.undoBase:])
 	r.recall()
 	h.going = true
 	r.undoTo(int(m.undo - h.undoBase))

@@ -265,6 +265,41 @@ func TestABurntNameIsNotDestroyedInThePast(t *testing.T) {
 	require.NoError(t, k.outside(next))
 }
 
+// A name that a slot had in a callback that failed is given again when that callback runs again, and nobody destroys it a second
+// time then.
+func TestABurntNameIsNotDestroyedInTheCallbackThatRunsAgain(t *testing.T) {
+	k := newWorld(t, registry.Config{TemporalFrames: 8})
+	var b *registry.Block
+	k.update(func(w *registry.Window) { b = k.pool(w, 1) })
+	e := k.engine()
+	require.NoError(t, e.Enter(false))
+	defer e.Leave()
+	quiet := func(*registry.Frame) {}
+	var h, next handles.Local
+	var answers []error
+	e.late(false, quiet)
+	e.late(false, func(f *registry.Frame) {
+		var err error
+		h, err = registry.SpawnIn(f, k.soldiers, b, &soldier{})
+		require.NoError(t, err)
+		f.Defer(func(w *registry.Window) error {
+			require.NoError(t, b.Despawn(w, h))
+			next = b.Slot(0)
+			answers = append(answers, k.outside(next))
+			return errPlanned
+		})
+	})
+	e.late(false, quiet)
+	require.NoError(t, e.GoBack(2))
+	e.late(true, quiet)
+	e.UpdatesAgain()
+	e.Revive()
+	require.Len(t, answers, 2)
+	require.NoError(t, answers[0])
+	require.ErrorIs(t, answers[1], registry.ErrStale, "it was destroyed twice")
+	require.NoError(t, k.outside(h), "the one before it lives")
+}
+
 // Who is destroyed while the registry goes back, and is not born yet where it goes, is dead when it comes back.
 func TestADestroyIsNotLostWhileTheRegistryGoesBack(t *testing.T) {
 	const slots = 64
