@@ -234,3 +234,19 @@ func CompactionFails(e *Engine, err error) {
 	c := &e.stepper.compactor
 	c.run = func() { c.err = err }
 }
+
+// WhenInputsAreTaken calls fn whenever Logic has taken the inputs of a frame, as somebody might who comes at that instant.
+func WhenInputsAreTaken(e *Engine, fn func(frame uint64)) {
+	e.stepper.shell = &lookedAt{e.stepper.shell, fn}
+}
+
+type lookedAt struct {
+	shell
+	fn func(frame uint64)
+}
+
+func (l *lookedAt) inputs(frame uint64) []registry.Input {
+	list := l.shell.inputs(frame)
+	l.fn(frame)
+	return list
+}

@@ -61,3 +61,31 @@ func TestReadersThatHoldTooMuchKeepFromGoingBack(t *testing.T) {
 		require.NoError(t, w.r.Verify())
 	}
 }
+
+// An input that comes when Logic has just taken those of its frame is late for it: it has the frame simulated again, and is not
+// kept for a frame to come.
+func TestAnInputThatComesAsItsFrameBeginsIsNotLost(t *testing.T) {
+	w := newWorldIn(t, registry.Config{TemporalFrames: 8, MaxEntities: 8})
+	seen := map[uint64]string{} // what a frame was simulated with last
+	_, err := w.e.AddSystem(logic.Physics, "reader", func(f *logic.Frame) {
+		in, _ := f.Input(1)
+		seen[f.FrameNumber()] = string(in)
+	})
+	require.NoError(t, err)
+	for range 3 {
+		w.step()
+	}
+	came := false
+	logic.WhenInputsAreTaken(w.e, func(frame uint64) {
+		if !came {
+			came = true
+			require.EqualValues(t, 4, frame)
+			require.NoError(t, w.e.Input(1, frame, []byte("left")))
+		}
+	})
+	w.step()
+	w.step()
+	require.Equal(t, "left", seen[4])
+	require.Empty(t, seen[5])
+	require.EqualValues(t, 1, w.e.Stats().Rollbacks)
+}

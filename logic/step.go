@@ -227,11 +227,11 @@ func (s *stepper) begin() {
 		s.failures = s.failures[:0]
 	}
 	s.reported = len(s.failures)
-	if !s.tape.fed {
-		s.tape.begins(s.core.FrameNumber()+1, s.inputsOf(s.core.FrameNumber()+1))
+	now := s.core.Advance()
+	if !s.tape.fed { // the frame has begun by now: an input that comes behind this look has it simulated again
+		s.tape.begins(now, s.inputsOf(now))
 	}
 	s.core.SetInputs(s.tape.frame.Inputs)
-	now := s.core.Advance()
 	if !s.lateDeaths {
 		s.core.DrainDestroys()
 	}

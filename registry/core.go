@@ -224,9 +224,9 @@ func (c *Core) Deliver() { c.r.deliver() }
 // Concurrency: Logic only. Allocates: no, as testing.AllocsPerRun counts.
 func (c *Core) NewFrame() *Frame { return c.r.currentFrame() }
 
-// SetInputs gives the frame that is about to begin its inputs. They are not changed any more.
+// SetInputs gives the frame that begins its inputs. They are not changed any more.
 //
-// Concurrency: Logic only, between frames. Allocates: no.
+// Concurrency: Logic only, before the window. Allocates: no.
 func (c *Core) SetInputs(inputs []Input) { c.r.inputs = inputs }
 
 // EndFrame expires the token of the current frame and publishes it.
