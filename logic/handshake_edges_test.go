@@ -188,6 +188,28 @@ func TestOverrunsThatTheWatchdogIsTooBusyToSee(t *testing.T) {
 	}
 }
 
+// Shutdown, which names the callback that keeps Logic, does not take its overrun from the watchdog, who tells it.
+func TestAnOverrunThatShutdownSeesFirstIsTold(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var text bytes.Buffer
+		w := newWorld(t, func(c *logic.Config) {
+			c.Watchdog = 50 * time.Millisecond
+			c.Logger = slog.New(&busyLog{Handler: slog.NewTextHandler(&text, nil)})
+		})
+		require.NoError(t, w.e.Defer(func(*registry.Window) error { time.Sleep(60 * time.Millisecond); return nil }))
+		require.NoError(t, w.e.Defer(func(*registry.Window) error { time.Sleep(2 * time.Second); return nil }))
+		stepped := make(chan error, 1)
+		go func() { stepped <- w.e.Step() }()
+		synctest.Wait()
+		ctx, cancel := context.WithTimeout(background(), 500*time.Millisecond) // the watchdog hangs in the log for twice that
+		defer cancel()
+		require.ErrorContains(t, w.e.Shutdown(ctx), "deferred operation")
+		require.NoError(t, <-stepped)
+		assert.EqualValues(t, 2, w.e.Stats().Overruns)
+		assert.Equal(t, 2, bytes.Count(text.Bytes(), []byte("overran the watchdog")), text.String())
+	})
+}
+
 func TestCompactionThatTakesTooLongIsTold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r, _ := scattered(t, 20_000, registry.Config{})
