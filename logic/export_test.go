@@ -230,9 +230,14 @@ func (l *Lanes) Collect() (n int) {
 }
 
 // CompactionFails has compaction end with an error, as it would by a bug of it, in every frame.
-func CompactionFails(e *Engine, err error) {
+func CompactionFails(e *Engine, err error, before ...func()) {
 	c := &e.stepper.compactor
-	c.run = func() { c.err = err }
+	c.run = func() {
+		for _, fn := range before {
+			fn()
+		}
+		c.err = err
+	}
 }
 
 // WhenInputsAreTaken calls fn whenever Logic has taken the inputs of a frame, as somebody might who comes at that instant.

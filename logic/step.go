@@ -324,10 +324,10 @@ func (s *stepper) call() {
 	beginRegion(&s.regions.system, s.current.region)
 	defer func() {
 		endRegion(&s.regions.system)
-		s.shell.leftSystem()
-		if !returned {
+		if !returned { // first of all: who logs an overrun may end this goroutine
 			s.fail(recover())
 		}
+		s.shell.leftSystem()
 	}()
 	s.core.System(s.current.name, s.runCurrent)
 	returned = true

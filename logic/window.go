@@ -138,8 +138,8 @@ func (e *frameShell) run(fn func(*registry.Window) error) {
 		if s.open { // it ended its goroutine
 			s.open = false
 			e.free()
+			defer e.answer(s.ticket, &registry.PanicError{Value: registry.ErrGoexit, Where: queuedOp.String(), Frame: e.core.FrameNumber()})
 			e.endedNow(queuedOp)
-			e.answer(s.ticket, &registry.PanicError{Value: registry.ErrGoexit, Where: queuedOp.String(), Frame: e.core.FrameNumber()})
 		}
 	}()
 	err := e.core.Operations(fn, s.next)
@@ -152,11 +152,11 @@ func (e *frameShell) run(fn func(*registry.Window) error) {
 	if err != nil {
 		overran = e.door.ended(queuedOp)
 	}
+	if s.ticket != nil || err != nil {
+		defer e.answer(s.ticket, err) // also when who logs the overrun ends this goroutine
+	}
 	if overran > 0 {
 		(*Engine)(e).reportOverrun(queuedOp.String(), time.Duration(overran), "")
-	}
-	if s.ticket != nil || err != nil {
-		e.answer(s.ticket, err)
 	}
 }
 
@@ -221,14 +221,14 @@ func (e *frameShell) exited(err error) { (*Engine)(e).report(err) }
 
 // compacted reads the clock, for what runs next is not to be blamed for it.
 func (e *frameShell) compacted(err error) {
+	if err != nil {
+		defer (*Engine)(e).report(err) // also when who logs the overrun ends this goroutine
+	}
 	e.last = e.clock.now()
 	if overran := e.watch.late(e.last); overran > 0 {
 		(*Engine)(e).reportOverrun(compaction.String(), time.Duration(overran), "")
 	}
 	e.watch.clear()
-	if err != nil {
-		(*Engine)(e).report(err)
-	}
 }
 
 // failed takes the panic of a system. Without an OnError it ends Run; Step returns it anyway.

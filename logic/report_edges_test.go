@@ -1,0 +1,99 @@
+package logic_test
+
+import (
+	"errors"
+	"log/slog"
+	"runtime"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/airlock-ecs/airlock/logic"
+	"github.com/airlock-ecs/airlock/registry"
+)
+
+// A log handler that ends its goroutine, as t.FailNow does, while it hears that something took too long, takes neither the answer of
+// an operation with it nor the failure of a system.
+func TestALogHandlerThatExitsTakesNoOutcomeWithIt(t *testing.T) {
+	slow := func() { time.Sleep(60 * time.Millisecond) }
+	hasty := func(c *logic.Config) { c.Watchdog = 50 * time.Millisecond }
+	// The watchdog hangs in the log while what is slow comes to its end: Logic tells of that.
+	arrange := func(w *world) {
+		require.NoError(w.t, w.e.Defer(func(*registry.Window) error { slow(); return nil }))
+		w.log.set(func() {
+			w.log.set(runtime.Goexit)
+			time.Sleep(time.Second)
+		})
+	}
+	for name, end := range map[string]func() error{
+		"success": func() error { return nil },
+		"error":   func() error { return errTest },
+		"panic":   func() error { panic(errTest) },
+		"exit":    func() error { runtime.Goexit(); return nil },
+	} {
+		t.Run("operation "+name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld(t, hasty)
+				arrange(w)
+				ticket, err := w.e.Enqueue(func(*registry.Window) error { slow(); return end() })
+				require.NoError(t, err)
+				w.step()
+				select {
+				case <-ticket.Done():
+				default:
+					require.FailNow(t, "an operation that ran has no answer")
+				}
+				switch name {
+				case "success":
+					assert.NoError(t, ticket.Err())
+				case "error", "panic":
+					assert.ErrorIs(t, ticket.Err(), errTest)
+				case "exit":
+					assert.ErrorIs(t, ticket.Err(), registry.ErrGoexit)
+				}
+			})
+		})
+	}
+	for name, end := range map[string]func(){"panic": func() { panic(errTest) }, "exit": runtime.Goexit} {
+		t.Run("system "+name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld(t, hasty)
+				arrange(w)
+				later := 0
+				_, err := w.e.AddSystem(logic.Physics, "slow", func(*logic.Frame) { slow(); end() })
+				require.NoError(t, err)
+				_, err = w.e.AddSystem(logic.Physics, "later", func(*logic.Frame) { later++ })
+				require.NoError(t, err)
+				err = w.e.Step()
+				var failure *registry.PanicError
+				require.ErrorAs(t, err, &failure)
+				assert.Equal(t, "slow", failure.Where)
+				assert.Len(t, w.told(), 1)
+				assert.Equal(t, 1, later)
+			})
+		})
+	}
+	t.Run("compaction", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			r, _ := scattered(t, 20_000, registry.Config{})
+			w := &world{t: t, r: r}
+			var told []error
+			e, err := logic.New(r, logic.Config{
+				Defrag: logic.Defrag{Moves: 150}, WindowBudget: time.Hour, Watchdog: 50 * time.Millisecond, Logger: slog.New(&w.log),
+				OnError: func(err error) { told = append(told, err) },
+			})
+			require.NoError(t, err)
+			defer e.Stop()
+			w.e = e
+			bug := errors.New("bug")
+			logic.CompactionFails(e, bug, slow)
+			arrange(w)
+			w.step()
+			require.Len(t, told, 1)
+			require.ErrorIs(t, told[0], bug)
+		})
+	})
+}
