@@ -24,7 +24,7 @@ func (e *Engine) report(err error) {
 				attrs = append(attrs, slog.String("stack", string(failure.Stack)))
 			}
 		}
-		e.log(slog.LevelError, "operation failed", attrs...)
+		e.logWatched(slog.LevelError, "operation failed", attrs...)
 		return
 	}
 	e.tell(err)
@@ -58,7 +58,7 @@ func (e *Engine) reportHeld(frame uint64, stack string) {
 	if stack != "" {
 		attrs = append(attrs, slog.String("stack", stack))
 	}
-	e.log(slog.LevelWarn, "a published frame is held for long: read, and release", attrs...)
+	e.logWatched(slog.LevelWarn, "a published frame is held for long: read, and release", attrs...)
 }
 
 // log writes one line. A log handler is a stranger's code: it counts as a callback, and its
@@ -68,6 +68,16 @@ func (e *Engine) log(level slog.Level, message string, attrs ...slog.Attr) {
 	caller.Within(e.id, func() {
 		e.cfg.Logger.LogAttrs(context.Background(), level, "airlock: "+message, attrs...)
 	})
+}
+
+// logWatched is log for the owner. Where nothing else runs the handler itself is watched, so that one that waits for itself is
+// found; but not in an engine that stops, where nobody waits.
+func (e *Engine) logWatched(level slog.Level, message string, attrs ...slog.Attr) {
+	if e.watch.activity() == idleness && !e.stopAsked() {
+		e.watch.begin(e.clock.now(), logging)
+		defer e.watch.clear()
+	}
+	e.log(level, message, attrs...)
 }
 
 // tell calls the user's OnError as a callback, so that what it calls on the engine is answered

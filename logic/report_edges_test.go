@@ -97,3 +97,22 @@ func TestALogHandlerThatExitsTakesNoOutcomeWithIt(t *testing.T) {
 		})
 	})
 }
+
+// A log handler counts as a callback wherever Logic calls it: it need not be that something else ran just then.
+func TestALogHandlerThatWaitsForItselfIsAnswered(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r, _ := scattered(t, 20_000, registry.Config{})
+		w := &world{t: t, r: r}
+		e, err := logic.New(r, logic.Config{Defrag: logic.Defrag{Moves: 150}, Logger: slog.New(&w.log)})
+		require.NoError(t, err)
+		defer e.Stop()
+		logic.CompactionFails(e, errTest)
+		answer := errors.New("none")
+		w.log.set(func() { answer = e.Spawn(background(), noChange) })
+		stepped := make(chan error, 1)
+		go func() { stepped <- e.Step() }()
+		time.Sleep(time.Second)
+		require.ErrorIs(t, answer, logic.ErrWouldDeadlock)
+		require.NoError(t, <-stepped)
+	})
+}

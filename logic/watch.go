@@ -19,13 +19,14 @@ const (
 	onError                    // Config.OnError
 	compaction                 // subscribers to its moves
 	journaling                 // the journal, and codecs of components
+	logging                    // the log handler, where nothing else runs
 )
 
 // String is what reports call it.
 func (a activity) String() string {
 	return [...]string{
 		"nothing", "Spawn callback", "deferred operation", "deferred operations of systems and observers",
-		"observers", "system", "OnError", "compaction", "journal",
+		"observers", "system", "OnError", "compaction", "journal", "log handler",
 	}[a]
 }
 
