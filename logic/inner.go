@@ -128,7 +128,12 @@ func (e *Engine) lookAround() time.Duration {
 		e.door.watched.Store(false)
 		stack := caller.Stacks(e.id)
 		e.watch.keepStacks(stack)
-		e.reportOverrun(what, time.Duration(ran), stack)
+		told := make(chan struct{})
+		go func() { // not here: a handler may end its goroutine, and with this one the engine would never end
+			defer close(told)
+			e.reportOverrun(what, time.Duration(ran), stack)
+		}()
+		<-told
 		e.door.watched.Store(true)
 	}
 	next := e.period(deadlockWait)

@@ -116,3 +116,21 @@ func TestALogHandlerThatWaitsForItselfIsAnswered(t *testing.T) {
 		require.NoError(t, <-stepped)
 	})
 }
+
+// A log handler that ends its goroutine while the watchdog tells of an overrun ends neither the frame nor the engine.
+func TestALogHandlerThatExitsDoesNotEndTheSupervisor(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, func(c *logic.Config) { c.Watchdog = 50 * time.Millisecond })
+		w.log.set(runtime.Goexit)
+		require.NoError(t, w.e.Defer(func(*registry.Window) error { time.Sleep(time.Second); return nil }))
+		answer, stepped := errors.New("none"), make(chan struct{})
+		go func() {
+			defer close(stepped)
+			answer = w.e.Step()
+		}()
+		<-stepped
+		require.NoError(t, answer)
+		w.step()
+		require.NoError(t, w.e.Stop())
+	})
+}
