@@ -124,7 +124,7 @@ func (e *Engine) AddPeer(id uint32) error {
 	if _, ok := t.members[id]; ok {
 		return fmt.Errorf("logic: peer %d is there already", id)
 	}
-	p := &peer{id: id, since: e.FrameNumber(), first: e.core.NetDeaths()}
+	p := &peer{id: id, since: e.now(), first: e.core.NetDeaths()}
 	t.members[id] = p
 	t.waiting = append(t.waiting, peerChange{peer: p})
 	t.any.Store(true)
@@ -144,7 +144,7 @@ func (e *Engine) Ack(peer uint32, frame uint64) error {
 	if !ok {
 		return fmt.Errorf("logic: peer %d is unknown", peer)
 	}
-	if now := e.FrameNumber(); frame > now {
+	if now := e.now(); frame > now {
 		return fmt.Errorf("logic: peer %d acknowledges frame %d in frame %d: %w", peer, frame, now, registry.ErrNotPublished)
 	}
 	if planted.Enabled && planted.Is(planted.WrongPeerAcknowledged) {

@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/airlock-ecs/airlock/handles"
+	"github.com/airlock-ecs/airlock/logic"
 	"github.com/airlock-ecs/airlock/registry"
 )
 
@@ -61,4 +62,28 @@ func TestAPeerDoesNotHoldBackWhatDiedBeforeItJoined(t *testing.T) {
 	require.NoError(t, w.e.Ack(1, w.e.FrameNumber()))
 	w.step()
 	require.Zero(t, w.r.Stats().Net.Pending)
+}
+
+// While frames are simulated again, what was the present is a frame that has run: it can be acknowledged, and who joins knows it.
+func TestPeersWhileFramesAreSimulatedAgain(t *testing.T) {
+	w := newWorldIn(t, registry.Config{TemporalFrames: 8, MaxEntities: 8})
+	require.NoError(t, w.e.AddPeer(1))
+	again := false
+	_, err := w.e.AddSystem(logic.Physics, "asks", func(f *logic.Frame) {
+		if again = again || f.FrameNumber() == 3 && w.e.Stats().Frames == 5; !again || f.FrameNumber() != 3 {
+			return
+		}
+		require.NoError(t, w.e.Ack(1, 5))
+		require.NoError(t, w.e.AddPeer(2))
+		s := w.e.Stats()
+		require.EqualValues(t, 5, s.SlowestAck, "who joins is not the slowest for being new")
+		require.ErrorIs(t, w.e.Ack(1, 6), registry.ErrNotPublished)
+	})
+	require.NoError(t, err)
+	for range 5 {
+		w.step()
+	}
+	require.NoError(t, w.e.Rollback(2))
+	w.step()
+	require.True(t, again)
 }
