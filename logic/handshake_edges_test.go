@@ -3,6 +3,7 @@ package logic_test
 import (
 	"bytes"
 	"context"
+	"errors"
 	"log/slog"
 	"sync"
 	"sync/atomic"
@@ -251,4 +252,38 @@ func TestAQuantileBeyondTheBucketsIsTheLargest(t *testing.T) {
 	h.Count++
 	require.Equal(t, h.Max, h.Quantile(1))
 	require.Equal(t, 4*time.Microsecond, h.Max)
+}
+
+// An engine that is stopped while an Update goes on ends behind it: OnError hears of one thing at a time, from who owns the registry.
+func TestAStopWaitsForAnUpdate(t *testing.T) {
+	var inside, most atomic.Int32
+	hearing, resume := make(chan struct{}), make(chan struct{})
+	let := sync.OnceFunc(func() { close(resume) })
+	defer let()
+	w := newWorld(t, func(c *logic.Config) {
+		c.OnError = func(err error) {
+			most.Store(max(most.Load(), inside.Add(1)))
+			defer inside.Add(-1)
+			if !errors.Is(err, logic.ErrStopped) {
+				close(hearing)
+				<-resume
+			}
+		}
+	})
+	_, err := w.r.Observe(registry.Spawned, func(*registry.Frame, []registry.Event) { panic(errTest) })
+	require.NoError(t, err)
+	require.NoError(t, w.e.Defer(noChange))
+	updated, stopped := make(chan error, 1), make(chan error, 1)
+	go func() {
+		updated <- w.r.Update(func(win *registry.Window) error { _, err := w.class.Spawn(win, thing{}); return err })
+	}()
+	<-hearing
+	go func() { stopped <- w.e.Stop() }()
+	ctx, cancel := context.WithTimeout(background(), 50*time.Millisecond)
+	defer cancel()
+	require.ErrorIs(t, w.e.Shutdown(ctx), context.DeadlineExceeded)
+	let()
+	require.NoError(t, <-updated)
+	require.NoError(t, soon(t, "Stop", func() error { return <-stopped }))
+	require.EqualValues(t, 1, most.Load())
 }

@@ -231,9 +231,14 @@ func (e *Engine) windUpAlone() {
 	e.windUp()
 }
 
-// windUp ends an engine that has no Run.
+// windUp ends an engine that has no Run. An Update that goes on comes first: OnError is told by the registry's owner, one
+// thing at a time.
 func (e *Engine) windUp() {
+	entered := e.core.Enter(false) == nil // else this is inside of what owns it
 	e.supervise(context.Background(), workFinish)
+	if entered {
+		e.core.Leave()
+	}
 	e.conclude()
 }
 
