@@ -9,6 +9,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -300,5 +301,46 @@ func TestYieldsAtEveryPointLoseNobody(t *testing.T) {
 		tr.group.Wait()
 		assert.Equal(t, tr.asked.Load(), tr.done.Load()+tr.refused.Load()+tr.cancelled.Load()+tr.stopped.Load())
 		assert.Equal(t, tr.ran.Load(), tr.done.Load())
+	}
+}
+
+// Who stops is held up between the mark and the door, or between the door and those in front of it. Logic sees the mark, and
+// ends: by then everybody who waits is answered all the same.
+func TestAnEngineHasNotEndedBeforeAllAreAnswered(t *testing.T) {
+	for _, p := range []fault.Point{fault.Stopping, fault.Shutting} {
+		t.Run(p.String(), func(t *testing.T) {
+			w := newWorld(t)
+			busy, resume := make(chan struct{}), make(chan struct{})
+			_, err := w.e.AddSystem(logic.Late, "busy", func(*logic.Frame) { close(busy); <-resume })
+			require.NoError(t, err)
+			stepped, answer := make(chan error, 1), make(chan error, 1)
+			go func() { stepped <- w.e.Step() }()
+			<-busy
+			go func() { answer <- w.e.Spawn(background(), func(*registry.Window) error { return nil }) }()
+			w.queued(1)
+			held, release := make(chan struct{}), make(chan struct{})
+			var once atomic.Bool
+			down := fault.Hang(p, func() {
+				if once.CompareAndSwap(false, true) {
+					close(held)
+					<-release
+				}
+			})
+			defer down()
+			stopped := make(chan error, 1)
+			go func() { stopped <- w.e.Stop() }()
+			<-held
+			close(resume)
+			require.NoError(t, <-stepped)
+			<-w.e.Done()
+			select {
+			case err := <-answer:
+				assert.ErrorIs(t, err, logic.ErrStopped)
+			case <-time.After(time.Second):
+				assert.Fail(t, "the engine has ended, and somebody waits")
+			}
+			close(release)
+			require.NoError(t, <-stopped)
+		})
 	}
 }

@@ -297,7 +297,8 @@ func (e *Engine) finish() {
 	if fault.Enabled {
 		fault.At(fault.Finishing)
 	}
-	late := e.lanes.shut(nil) // who waits at the door has been answered
+	e.door.shut() // once more: who stops may not have come so far
+	late := e.lanes.shut(nil)
 	for b := e.backlog.front(); b != nil; b = e.backlog.front() {
 		for b.hasOps(&e.lanes) {
 			e.dropped = append(e.dropped, b.take())
