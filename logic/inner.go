@@ -131,7 +131,7 @@ func (e *Engine) lookAround() time.Duration {
 		told := make(chan struct{})
 		go func() { // not here: a handler may end its goroutine, and with this one the engine would never end
 			defer close(told)
-			e.reportOverrun(what, time.Duration(ran), stack)
+			e.core.Beside(func() { e.reportOverrun(what, time.Duration(ran), stack) })
 		}()
 		<-told
 		e.door.watched.Store(true)

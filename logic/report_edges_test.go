@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/airlock-ecs/airlock/logic"
+	"github.com/airlock-ecs/airlock/pool"
 	"github.com/airlock-ecs/airlock/registry"
 )
 
@@ -132,5 +133,39 @@ func TestALogHandlerThatExitsDoesNotEndTheSupervisor(t *testing.T) {
 		require.NoError(t, answer)
 		w.step()
 		require.NoError(t, w.e.Stop())
+	})
+}
+
+// Who logs an overrun is not the one who has the window: statistics of pools are for him what others are shown.
+func TestALogHandlerOfTheWatchdogIsNotTheOwner(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, func(c *logic.Config) { c.Watchdog = 50 * time.Millisecond })
+		var p *pool.Entities[thing]
+		w.update(func(win *registry.Window) (err error) {
+			p, err = pool.NewEntities(win, w.class, 4)
+			return err
+		})
+		var beside pool.Stats
+		var verified, updated error
+		w.log.set(func() {
+			beside = p.Stats()
+			verified = w.r.Verify()
+			updated = w.r.Update(noChange)
+		})
+		require.NoError(t, w.e.Defer(func(win *registry.Window) error {
+			for range 3 {
+				_, ok := p.Spawn(win, thing{})
+				assert.True(t, ok)
+			}
+			assert.Equal(t, 3, p.Stats().InUse, "who is inside counts")
+			time.Sleep(time.Second)
+			return nil
+		}))
+		w.step()
+		assert.Less(t, beside.InUse, 3, "he has not looked at what is the owner's")
+		assert.Equal(t, 4, beside.InUse+beside.Free)
+		assert.ErrorIs(t, verified, logic.ErrWouldDeadlock)
+		assert.ErrorIs(t, updated, logic.ErrWouldDeadlock)
+		assert.Equal(t, 3, p.Stats().InUse)
 	})
 }

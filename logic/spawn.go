@@ -149,6 +149,7 @@ func (e *Engine) leave(w *waiter) {
 // stack still shows who called.
 func (e *Engine) overran(ran int64) {
 	if ran > 0 {
-		e.reportOverrun(callers.String(), time.Duration(ran), string(debug.Stack()))
+		stack := string(debug.Stack())
+		e.core.Beside(func() { e.reportOverrun(callers.String(), time.Duration(ran), stack) }) // the window is another's by now
 	}
 }

@@ -88,6 +88,20 @@ func (c *Core) ID() uintptr { return c.r.id }
 // Concurrency: any goroutine; never waits. Allocates: yes.
 func (c *Core) Inside() bool { return caller.Inside(c.r.id) }
 
+// Beside runs fn as that of somebody who is not the owner and whom the owner may wait for: what waits for the owner is answered as
+// inside a callback, and nothing is read as by the owner.
+//
+// Concurrency: any goroutine. Allocates: as fn.
+func (c *Core) Beside(fn func()) {
+	caller.Within(c.r.id, func() { caller.Within(c.r.beside(), fn) })
+}
+
+// beside marks who is beside the owner, on a stack. Of a registry nobody has the address of its second byte.
+func (r *Registry) beside() uintptr { return r.id + 1 }
+
+// owning says whether the calling goroutine is inside a callback of the owner.
+func (r *Registry) owning() bool { return caller.Inside(r.id) && !caller.Inside(r.beside()) }
+
 // Registry is the registry.
 //
 // Concurrency: any goroutine. Allocates: no.

@@ -3,7 +3,6 @@ package registry
 import (
 	"github.com/airlock-ecs/airlock/archetype"
 	"github.com/airlock-ecs/airlock/handles"
-	"github.com/airlock-ecs/airlock/internal/caller"
 	"github.com/airlock-ecs/airlock/internal/planted"
 )
 
@@ -54,7 +53,7 @@ func (r *Registry) Destroy(h handles.Local) error {
 		return err
 	}
 	inside.Add(-1)
-	if caller.Inside(r.id) { // it is simulated again, and so is what it wants
+	if r.owning() { // it is simulated again, and so is what it wants
 		return r.destroyOutside(h)
 	}
 	return ErrStale

@@ -10,7 +10,6 @@ import (
 	"github.com/airlock-ecs/airlock/archetype"
 	"github.com/airlock-ecs/airlock/handles"
 	"github.com/airlock-ecs/airlock/internal/bitset"
-	"github.com/airlock-ecs/airlock/internal/caller"
 )
 
 // ErrIdle reports an operation on an idle slot of a pool that is not for idle slots: nobody is there.
@@ -482,7 +481,7 @@ type BlockCounts struct {
 // Concurrency: any goroutine; never waits. Allocates: no, but inside a callback that has changed the pool.
 func (b *Block) Counts() BlockCounts {
 	c := b.counts.Load()
-	if b.stale.Load() && caller.Inside(b.r.id) {
+	if b.stale.Load() && b.r.owning() {
 		free, inUse := b.tally()
 		c = uint64(inUse)<<32 | uint64(free)
 	}

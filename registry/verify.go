@@ -6,7 +6,6 @@ import (
 
 	"github.com/airlock-ecs/airlock/archetype"
 	"github.com/airlock-ecs/airlock/handles"
-	"github.com/airlock-ecs/airlock/internal/caller"
 )
 
 // Verify walks every structure and says what is wrong with it: nil means that all
@@ -16,7 +15,7 @@ import (
 // Concurrency: the owner, or any goroutine while nobody is inside; other goroutines must
 // not Reserve or Destroy meanwhile. Allocates: yes.
 func (r *Registry) Verify() error {
-	if !caller.Inside(r.id) {
+	if !r.owning() {
 		if err := r.acquire(); err != nil {
 			return err
 		}
