@@ -112,6 +112,7 @@ func (d *door) enter(ctx context.Context) (*waiter, error) {
 		fault.At(fault.Granted)
 	}
 	if err := ctx.Err(); err != nil && !(planted.Enabled && planted.Is(planted.CancelledCallerRuns)) { // cancelled in the instant of the grant: it must not run
+		d.budget.served--
 		d.leave(w)
 		return nil, err
 	}

@@ -344,3 +344,21 @@ func TestAnEngineHasNotEndedBeforeAllAreAnswered(t *testing.T) {
 		})
 	}
 }
+
+// A caller who is cancelled as he gets the window is not the one operation that every frame serves.
+func TestACancelledCallerDoesNotCountAsServed(t *testing.T) {
+	w := newWorldIn(t, registry.Config{MaxEntities: 8}, func(c *logic.Config) { c.WindowBudget = time.Nanosecond })
+	ctx, cancel := context.WithCancel(background())
+	defer cancel()
+	cancelled, served := make(chan error, 1), make(chan error, 1)
+	nothing := func(*registry.Window) error { return nil }
+	go func() { cancelled <- w.e.Spawn(ctx, nothing) }()
+	w.queued(1)
+	go func() { served <- w.e.Spawn(background(), nothing) }()
+	w.queued(2)
+	defer fault.Hang(fault.Granted, cancel)()
+	w.step()
+	require.ErrorIs(t, <-cancelled, context.Canceled)
+	w.queued(0)
+	require.NoError(t, <-served)
+}
