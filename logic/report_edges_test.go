@@ -108,12 +108,15 @@ func TestALogHandlerThatWaitsForItselfIsAnswered(t *testing.T) {
 		require.NoError(t, err)
 		defer e.Stop()
 		logic.CompactionFails(e, errTest)
-		answer := errors.New("none")
-		w.log.set(func() { answer = e.Spawn(background(), noChange) })
-		stepped := make(chan error, 1)
+		answer, stepped := make(chan error, 1), make(chan error, 1)
+		w.log.set(func() { answer <- e.Spawn(background(), noChange) })
 		go func() { stepped <- e.Step() }()
-		time.Sleep(time.Second)
-		require.ErrorIs(t, answer, logic.ErrWouldDeadlock)
+		select {
+		case err := <-answer:
+			require.ErrorIs(t, err, logic.ErrWouldDeadlock)
+		case <-time.After(time.Second):
+			require.FailNow(t, "the log handler waits for itself")
+		}
 		require.NoError(t, <-stepped)
 	})
 }
