@@ -242,6 +242,36 @@ func TestWhatAReplayRefuses(t *testing.T) {
 	require.EqualValues(t, 5, frame)
 }
 
+// Who is told of a replay may stop it, and waits for nobody: not for himself either.
+func TestAReplayIsStoppedByWhoIsToldOfIt(t *testing.T) {
+	c := theatreConfigs["without a ring"]
+	dir := t.TempDir()
+	w := recorded(t, c, dir)
+	for range 5 {
+		require.NoError(t, w.e.Step())
+	}
+	require.NoError(t, w.e.Stop())
+	for name, told := range map[string]func(stop func()) logic.ReplayOption{
+		"progress": func(stop func()) logic.ReplayOption { return logic.WithProgress(func(uint64, uint64) { stop() }) },
+		"hashes":   func(stop func()) logic.ReplayOption { return logic.WithHashes(func(uint64, uint64) { stop() }) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := stageOf(t, c)
+			systems := logic.WithSystems(func(e *logic.Engine) error {
+				r.e = e
+				r.direct()
+				return nil
+			})
+			frame, err := logic.Replay(r.r, os.DirFS(dir), systems, told(func() {
+				require.ErrorIs(t, r.e.Spawn(t.Context(), func(*registry.Window) error { return nil }), logic.ErrWouldDeadlock)
+				require.NoError(t, r.e.Stop())
+			}))
+			require.ErrorIs(t, err, logic.ErrStopped)
+			require.EqualValues(t, 1, frame)
+		})
+	}
+}
+
 // TestSnapshot2TheSameHashEverywhere is the case snapshot-2: the workers of 1,000 frames defer spawns, in processes with various
 // processors, environments and workers.
 func TestSnapshot2TheSameHashEverywhere(t *testing.T) { t.Run("snapshot-2", theSameHashEverywhere) }

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/airlock-ecs/airlock/internal/caller"
 	"github.com/airlock-ecs/airlock/registry"
 	"github.com/airlock-ecs/airlock/snapshot"
 )
@@ -98,7 +99,7 @@ type replay struct {
 // A journal that is cut off or damaged is done up to its last whole frame, which is no error: see WithLoss.
 //
 // Errors: a *DivergedError, which is ErrDiverged, at the first frame that differs; those of snapshot.ReadJournal; registry.ErrDeterministic;
-// registry.ErrRunning if the registry has an engine; that of WithSystems; the context's; ErrStopped if a system has stopped the engine.
+// registry.ErrRunning if the registry has an engine; that of WithSystems; the context's; ErrStopped if a system, or one of the functions of the options, has stopped the engine.
 // Concurrency: any goroutine. Allocates: yes.
 func Replay(r *registry.Registry, fsys fs.FS, opts ...ReplayOption) (uint64, error) {
 	o := replay{
@@ -178,7 +179,7 @@ func (e *Engine) replay(j *snapshot.JournalReader, o *replay, last uint64) (uint
 		f, err := j.Next()
 		if err == io.EOF {
 			if bytes, reason := j.Loss(); reason != nil {
-				o.loss(bytes, reason)
+				caller.Within(e.id, func() { o.loss(bytes, reason) })
 			}
 			return done, nil
 		}
@@ -195,10 +196,12 @@ func (e *Engine) replay(j *snapshot.JournalReader, o *replay, last uint64) (uint
 			return done, err
 		}
 		done = f.Number
-		o.hashes(done, t.frame.Hash)
-		if o.progress != nil {
-			o.progress(done, last)
-		}
+		caller.Within(e.id, func() { // as a callback, so that who stops the engine there does not wait for himself
+			o.hashes(done, t.frame.Hash)
+			if o.progress != nil {
+				o.progress(done, last)
+			}
+		})
 	}
 }
 
