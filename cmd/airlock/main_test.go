@@ -82,20 +82,26 @@ func TestHelpAndVersionAreNoFailure(t *testing.T) {
 }
 
 func TestForEndsByItselfWithTotals(t *testing.T) {
-	code, stdout, stderr := command(t.Context(), "arena", "--for", "1500ms", "--port", "0", "--bots", "8")
-	assert.Zero(t, code)
-	assert.Empty(t, stderr)
-	assert.Contains(t, stdout, "nc 127.0.0.1 ")
-	assert.Contains(t, stdout, "handshake wait")
-	var frames, spawned, players, arrows, live, destroyed int
-	var elapsed string
-	_, sums, _ := strings.Cut(stdout, "totals: ")
-	_, err := fmt.Sscanf(sums, "%d frames in %s spawned %d (%d players, %d arrows) = live %d + destroyed %d;", &frames, &elapsed, &spawned, &players, &arrows, &live, &destroyed)
-	require.NoError(t, err, stdout)
-	assert.Positive(t, frames)
-	assert.GreaterOrEqual(t, players, 8)
-	assert.Equal(t, spawned, players+arrows)
-	assert.Equal(t, spawned, live+destroyed)
+	for d := 1500 * time.Millisecond; ; d *= 3 {
+		code, stdout, stderr := command(t.Context(), "arena", "--for", d.String(), "--port", "0", "--bots", "8")
+		assert.Zero(t, code)
+		assert.Empty(t, stderr)
+		assert.Contains(t, stdout, "nc 127.0.0.1 ")
+		var frames, spawned, players, arrows, live, destroyed int
+		var elapsed string
+		_, sums, _ := strings.Cut(stdout, "totals: ")
+		_, err := fmt.Sscanf(sums, "%d frames in %s spawned %d (%d players, %d arrows) = live %d + destroyed %d;", &frames, &elapsed, &spawned, &players, &arrows, &live, &destroyed)
+		require.NoError(t, err, stdout)
+		assert.Positive(t, frames)
+		assert.Equal(t, spawned, players+arrows)
+		assert.Equal(t, spawned, live+destroyed)
+		if d < 30*time.Second && (players < 8 || !strings.Contains(stdout, "handshake wait")) {
+			continue // a busy machine needs longer until all have come, and a line says how it goes
+		}
+		assert.GreaterOrEqual(t, players, 8)
+		assert.Contains(t, stdout, "handshake wait")
+		break
+	}
 }
 
 func TestTheArenaSaysWhereItsPageIs(t *testing.T) {
