@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
@@ -40,14 +41,16 @@ func (k *world) post(path, body string, header ...string) (int, string) {
 	return resp.StatusCode, string(text)
 }
 
-func TestActionsAreThereWithATokenOnly(t *testing.T) {
-	none := newWorld(t, registry.Config{}, inspect.Config{})
+func TestActionsAreThereWithATokenOnly(t *testing.T) { synctest.Test(t, actionsAreThereWithATokenOnly) }
+
+func actionsAreThereWithATokenOnly(t *testing.T) {
+	none := newWorldAt(t, newPipes(), registry.Config{}, inspect.Config{})
 	status, _ := none.act("pause", "{}")
 	assert.Equal(t, http.StatusNotFound, status)
 	status, _ = none.post("/actions/pause", "{}", "Airlock-Token", "", "Content-Type", "application/json")
 	assert.Equal(t, http.StatusNotFound, status)
 
-	k := newWorld(t, registry.Config{}, inspect.Config{Token: secret})
+	k := newWorldAt(t, newPipes(), registry.Config{}, inspect.Config{Token: secret})
 	k.run()
 	const kind, json = "Content-Type", "application/json"
 	for _, test := range []struct {
@@ -75,10 +78,8 @@ func TestActionsAreThereWithATokenOnly(t *testing.T) {
 		{"a policy that does not grow", "/actions/declare", `{"Prefab":"Gull","Grow":"Additive(0)"}`, []string{kind, json, "Airlock-Token", secret}, 400},
 		{"a negative capacity", "/actions/declare", `{"Prefab":"Gull","Capacity":-1,"Grow":"Fixed"}`, []string{kind, json, "Airlock-Token", secret}, 409},
 	} {
-		t.Run(test.name, func(t *testing.T) {
-			status, body := k.post(test.path, test.body, test.header...)
-			assert.Equal(t, test.want, status, body)
-		})
+		status, body := k.post(test.path, test.body, test.header...)
+		assert.Equal(t, test.want, status, "%s: %s", test.name, body)
 	}
 	assert.False(t, k.e.Doing().Paused)
 	r, err := http.NewRequest(http.MethodPost, k.server.URL+"/actions/pause", io.MultiReader(strings.NewReader(strings.Repeat(" ", 5000)), strings.NewReader("{}")))
@@ -113,8 +114,12 @@ func (l *lines) text() string {
 }
 
 func TestActionsDoWhatTheySayAndAreLogged(t *testing.T) {
+	synctest.Test(t, actionsDoWhatTheySayAndAreLogged)
+}
+
+func actionsDoWhatTheySayAndAreLogged(t *testing.T) {
 	log := &lines{}
-	k := newWorld(t, registry.Config{}, inspect.Config{Token: secret, Logger: slog.New(slog.NewTextHandler(log, nil))})
+	k := newWorldAt(t, newPipes(), registry.Config{}, inspect.Config{Token: secret, Logger: slog.New(slog.NewTextHandler(log, nil))})
 	status, body := k.act("pause", "{}")
 	assert.Equal(t, http.StatusConflict, status, body) // nobody runs it
 	hs := k.fleet(1000)
@@ -135,12 +140,8 @@ func TestActionsDoWhatTheySayAndAreLogged(t *testing.T) {
 
 	ok("pause", "{}")
 	require.Eventually(t, func() bool { return k.stats().State == "paused" }, 5*time.Second, time.Millisecond)
-	var frame uint64
-	require.Eventually(t, func() bool { // the frame in progress may still end
-		last := frame
-		frame = k.e.FrameNumber()
-		return last == frame
-	}, 5*time.Second, 20*time.Millisecond)
+	synctest.Wait() // the frame in progress may still end
+	frame := k.e.FrameNumber()
 	status, body = k.act("destroy", `{"Handle":"`+hs[10].String()+`"}`)
 	assert.Equal(t, http.StatusAccepted, status, body) // with the next frame
 	assert.Equal(t, frame, k.e.FrameNumber())

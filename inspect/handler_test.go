@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
@@ -88,7 +89,11 @@ func TestThePeerThatHoldsNetHandlesBackIsNamed(t *testing.T) {
 }
 
 func TestTheWorldIsDrawnFromAPublishedFrame(t *testing.T) {
-	k := newWorld(t, registry.Config{}, inspect.Config{})
+	synctest.Test(t, theWorldIsDrawnFromAPublishedFrame)
+}
+
+func theWorldIsDrawnFromAPublishedFrame(t *testing.T) {
+	k := newWorldAt(t, newPipes(), registry.Config{}, inspect.Config{})
 	var v struct {
 		Frame     uint64
 		Error     string
@@ -348,8 +353,10 @@ func TestStreamsHaveABound(t *testing.T) {
 	assert.Equal(t, http.StatusServiceUnavailable, status)
 }
 
-func TestHistoryGrowsByPoints(t *testing.T) {
-	k := newWorld(t, registry.Config{}, inspect.Config{})
+func TestHistoryGrowsByPoints(t *testing.T) { synctest.Test(t, historyGrowsByPoints) }
+
+func historyGrowsByPoints(t *testing.T) {
+	k := newWorldAt(t, newPipes(), registry.Config{}, inspect.Config{})
 	k.run()
 	var points []struct {
 		Number uint64
