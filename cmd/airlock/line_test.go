@@ -409,7 +409,10 @@ func TestSignalsAndClosedPipesOfTheProgram(t *testing.T) {
 		} {
 			out, err := exec.CommandContext(t.Context(), bash, "-c", "set -o pipefail; "+binary+" "+line+" | head -1").CombinedOutput()
 			assert.NoError(t, err, line)
-			assert.Equal(t, 1, strings.Count(string(out), "\n"), string(out))
+			said := slices.DeleteFunc(strings.SplitAfter(string(out), "\n"), func(line string) bool {
+				return line == "" || strings.Contains(line, "airlock: callback overran the watchdog") // where the machine stands still
+			})
+			assert.Len(t, said, 1, string(out))
 		}
 	}
 	for line, want := range map[string]int{
