@@ -10,6 +10,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/airlock-ecs/airlock/handles"
 )
 
 func TestThePageShowsTheArenaWhileItRuns(t *testing.T) {
@@ -42,8 +44,10 @@ func TestThePageShowsTheArenaWhileItRuns(t *testing.T) {
 		State string
 		Pools []struct{ Name string }
 	}
-	get("/stats.json", &stats)
-	assert.Equal(t, "running", stats.State)
+	require.Eventually(t, func() bool { // for a moment it is held, if the machine stands still inside of a frame
+		get("/stats.json", &stats)
+		return stats.State == "running"
+	}, patient, 20*time.Millisecond)
 	assert.Len(t, stats.Pools, 3)
 }
 
@@ -60,7 +64,10 @@ func TestAPlayerThatThePageDestroysCanJoinAgain(t *testing.T) {
 		resp, err := client.Do(ask)
 		require.NoError(t, err)
 		defer resp.Body.Close()
-		require.Equal(t, http.StatusOK, resp.StatusCode)
+		require.Contains(t, []int{http.StatusOK, http.StatusAccepted}, resp.StatusCode) // accepted: Logic comes to it later, on a busy machine
+		var h handles.Local
+		require.NoError(t, h.UnmarshalText([]byte(handle)))
+		require.Eventually(t, func() bool { return !r.reg.Alive(h) }, patient, time.Millisecond)
 	}
 	last := ""
 	player := func() string {
