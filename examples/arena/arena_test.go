@@ -42,7 +42,7 @@ func start(t *testing.T, cfg Config, change ...func(*limits)) *running {
 	var err error
 	r.Server, err = New(cfg)
 	require.NoError(t, err)
-	r.limits.write, r.limits.spawn = patient, patient // a machine that stands still for a moment cuts nobody off
+	r.limits.write, r.limits.farewell, r.limits.spawn = patient, patient, patient // a machine that stands still for a moment cuts nobody off
 	for _, c := range change {
 		c(&r.limits)
 	}

@@ -55,7 +55,7 @@ func New(cfg Config) (*Server, error) {
 	}
 	s := &Server{
 		cfg:    cfg,
-		limits: limits{clients: cfg.Bots + visitors, idle: 5 * time.Minute, write: 2 * time.Second, spawn: 5 * time.Second},
+		limits: limits{clients: cfg.Bots + visitors, idle: 5 * time.Minute, write: 2 * time.Second, farewell: 200 * time.Millisecond, spawn: 5 * time.Second},
 		log:    log.New(cfg.Out, "", 0),
 	}
 	if s.listener, err = listen(cfg.Port); err != nil {

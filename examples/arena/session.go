@@ -19,16 +19,15 @@ const (
 	welcome  = "ok airlock arena: " + usage
 	rules    = "ok the field is 200 by 200, an arrow flies up to 150, three hits kill: " + usage
 	stopping = "bye, the server is stopping"
-	// farewell is how long a client may take over the last line it gets.
-	farewell = 200 * time.Millisecond
 )
 
 // limits keep clients from holding the server up.
 type limits struct {
-	clients int           // connections at a time
-	idle    time.Duration // without a whole line
-	write   time.Duration // until a client has taken an answer
-	spawn   time.Duration // wait for the handshake
+	clients  int           // connections at a time
+	idle     time.Duration // without a whole line
+	write    time.Duration // until a client has taken an answer
+	farewell time.Duration // until it has taken the last line
+	spawn    time.Duration // wait for the handshake
 }
 
 // session is one connection. All of it belongs to the connection's goroutine.
@@ -78,7 +77,7 @@ func (s *session) serve(ctx context.Context) {
 func (s *session) say(ctx context.Context, text string) bool {
 	s.conn.SetWriteDeadline(time.Now().Add(s.srv.limits.write))
 	if ctx.Err() != nil {
-		s.conn.SetWriteDeadline(time.Now().Add(farewell))
+		s.conn.SetWriteDeadline(time.Now().Add(s.srv.limits.farewell))
 	}
 	_, err := io.WriteString(s.conn, text+"\n")
 	return err == nil
