@@ -77,7 +77,7 @@ func (m *blockMap) enter(c *Chunk) {
 	}
 }
 
-// mapEntered notes a chunk in all maps, whose cache indices may be higher than any before.
+// mapEntered notes a chunk in all maps, whose cache indices may be higher than any before, or whose memory is elsewhere.
 func (s *Store) mapEntered(c *Chunk) {
 	for _, m := range s.maps {
 		if more := len(s.blocks) - len(m.cells); more > 0 {

@@ -132,6 +132,7 @@ func TestRepackEmptiesTheNewestBlock(t *testing.T) {
 		reclaim(a, a.Chunks()[i], 0, 64, true)
 	}
 	require.Equal(t, 8, a.Settle())
+	blocks := archetype.Blocks[position](store, a.Components()[0].ID) // Verify looks at them, too
 	bytes := a.Bytes()
 	surplus := a.Surplus(nil)
 	require.Len(t, surplus, 8)
@@ -139,6 +140,7 @@ func TestRepackEmptiesTheNewestBlock(t *testing.T) {
 		base := c.Base()
 		a.Repack(c)
 		require.Equal(t, base, c.Base())
+		require.Same(t, (*position)(c.Cell(0, 0, 16)), &(*blocks)[base>>6][0])
 		require.NoError(t, store.Verify())
 	}
 	require.Less(t, a.Bytes(), bytes)

@@ -128,6 +128,7 @@ func (a *Archetype) Repack(c *Chunk) {
 	}
 	c.tabulate()
 	c.resolve(a.store)
+	a.store.mapEntered(c)
 	c.touched = *c.now
 	a.reshape()
 	if c.made == a.store.frame {
