@@ -3,6 +3,8 @@ package defrag_test
 import (
 	"errors"
 	"math/rand/v2"
+	"runtime"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -318,4 +320,34 @@ func oneEventPerMove(t *testing.T) {
 		}
 		x.agree(t)
 	}
+}
+
+// TestASubscriberThatExitsIsNotRemembered has the subscriber to moves end its goroutine, and Run with it: the next one may
+// move what that one did.
+func TestASubscriberThatExitsIsNotRemembered(t *testing.T) {
+	x := newWorld(t, 0)
+	x.spawn(t, 1, 128)
+	x.spawn(t, 0, 128) // two chunks behind the one of the trees
+	trees, stones := slices.Clone(x.order[:128]), slices.Clone(x.order[128:])
+	x.destroy(t, trees, false)
+	x.destroy(t, everyOther(stones), false)
+	x.reclaim(t)
+	d, err := defrag.New(x.r, defrag.Config{})
+	require.NoError(t, err)
+	o, err := x.r.OnMove(func([]registry.Move) { runtime.Goexit() })
+	require.NoError(t, err)
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		_ = x.r.Update(func(w *registry.Window) error {
+			_, err := d.Run(w) // the second chunk fills the first, which does not move in the same Run
+			return err
+		})
+	}()
+	<-ended
+	require.NoError(t, o.Remove())
+	rep := x.run(t, d)
+	require.Equal(t, 64, rep.Moved, "the chunk is lowered")
+	require.Zero(t, rep.Left)
+	x.agree(t)
 }

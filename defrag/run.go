@@ -35,6 +35,7 @@ func (c *Compactor) Run(w *registry.Window) (Report, error) {
 	} else if r != c.r {
 		return rep, errForeign
 	}
+	defer clear(c.moved) // a subscriber may exit
 	err := registry.Relocate(w, func(m *registry.Relocation) error {
 		before := bytesOf(m.Store())
 		c.spent = 0
@@ -46,7 +47,6 @@ func (c *Compactor) Run(w *registry.Window) (Report, error) {
 		rep.Bytes = before - bytesOf(m.Store())
 		return nil
 	})
-	clear(c.moved)
 	rep.Time = time.Since(began)
 	return rep, err
 }
