@@ -176,6 +176,23 @@ func TestJournalHasAllThatARecordKnows(t *testing.T) {
 	}
 }
 
+// TestTheLastFrameIsNotThatBeforeAFileThatCannotBeRead has a segment that is there and cannot be opened or read today: nobody
+// knows which frame is the last.
+func TestTheLastFrameIsNotThatBeforeAFileThatCannotBeRead(t *testing.T) {
+	d := newMemDisk()
+	m := newJournaled(t, d, SegmentBytes(3000))
+	_, err := m.life(50)
+	require.NoError(t, err)
+	require.NoError(t, m.j.Close())
+	for _, open := range []bool{false, true} {
+		j, err := ReadJournal(brokenFS{d.view(""), segmentName(2), open}, m.r)
+		require.NoError(t, err)
+		_, err = j.Last()
+		require.ErrorIs(t, err, errDisk)
+		j.Close()
+	}
+}
+
 // TestAJournalOfAnotherSchemaIsRefused names both hashes.
 func TestAJournalOfAnotherSchemaIsRefused(t *testing.T) {
 	d := newMemDisk()

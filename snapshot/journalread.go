@@ -148,6 +148,9 @@ func (j *JournalReader) Last() (uint64, error) {
 		}
 		part = nil
 	}
+	if _, reason := log.loss(); reason != nil && !errors.Is(reason, ErrDamaged) && !errors.Is(reason, ErrVersion) && !errors.Is(reason, ErrSchema) {
+		return 0, reason // there may be more
+	}
 	return last, nil
 }
 
