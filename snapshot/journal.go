@@ -144,6 +144,7 @@ func openJournalOn(d disk, dir string, r *registry.Registry, t Terms, opts ...Jo
 	}
 	if j.log.err != nil {
 		j.log.close() // its error is the same
+		d.remove(j.log.path(1))
 		return nil, j.log.err
 	}
 	return j, nil

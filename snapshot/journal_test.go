@@ -292,6 +292,39 @@ func TestJournalsThatFailHaveWhatWasWritten(t *testing.T) {
 	}
 }
 
+// TestAJournalThatCouldNotBeOpenedIsNotInTheWay has every operation of opening fail once, with a state to begin with and
+// without: where there is no journal, one can be opened when the disk has room again.
+func TestAJournalThatCouldNotBeOpenedIsNotInTheWay(t *testing.T) {
+	m := newRealm(t, journalRealm)
+	var state *Image
+	m.update(func(w *registry.Window) {
+		var err error
+		state, err = Take(w)
+		require.NoError(t, err)
+	})
+	for _, terms := range []Terms{{}, {State: state}} {
+		for _, how := range []fault{nothing, half, silentHalf} {
+			for failAt := 1; ; failAt++ {
+				d := newMemDisk()
+				d.failAt, d.fault = failAt, how
+				_, err := openJournalOn(d, "", m.r, terms)
+				if !d.failed() {
+					require.NoError(t, err)
+					break
+				}
+				if err == nil {
+					continue // closing and removing may fail unheard
+				}
+				failure := d.ops[failAt-1]
+				d.failAt = 0
+				j, err := openJournalOn(d, "", m.r, terms)
+				require.NoError(t, err, "after %s failed, operation %d", failure, failAt)
+				require.NoError(t, j.Close())
+			}
+		}
+	}
+}
+
 // TestAmendmentsAreMerged wherever they come.
 func TestAmendmentsAreMerged(t *testing.T) {
 	c := registry.Config{Deterministic: true, MaxEntities: 100, TemporalFrames: 8}
