@@ -50,6 +50,20 @@ func (p *Pool[T]) Verify() error {
 	return nil
 }
 
+// TakeHalfway is a Take that was preempted when it had its place, and the rest of it.
+func (p *Pool[T]) TakeHalfway() (goOn func() Handle[T]) {
+	s, inUse := p.free.pop(objectTaken)
+	return func() Handle[T] {
+		p.raise(inUse)
+		v := s.value
+		s.value = nil
+		h := Handle[T]{place: s, value: v, generation: s.generation.Load()}
+		h.life.begin()
+		s.life = h.life
+		return h
+	}
+}
+
 // Next is what a pool of this capacity grows to.
 func (g Grow) Next(capacity, limit int) int { return g.next(capacity, limit) }
 

@@ -129,6 +129,25 @@ func TestAFailingResetLosesNoCapacity(t *testing.T) {
 	}
 }
 
+// TestWhoIsRefusedFindsThePeakAtTheCapacity has one taker preempted between his place and the counter of the peak, while
+// another is refused because of him, and a third gives back.
+func TestWhoIsRefusedFindsThePeakAtTheCapacity(t *testing.T) {
+	p, err := pool.New(pool.Config[widget]{Capacity: 2, Grow: pool.Fixed(), Reset: func(*widget) {}})
+	require.NoError(t, err)
+	h, err := p.Take()
+	require.NoError(t, err)
+	goOn := p.TakeHalfway()
+	_, err = p.Take()
+	require.ErrorIs(t, err, pool.ErrExhausted)
+	require.NoError(t, h.Release())
+	s := p.Stats()
+	require.Equal(t, 1, s.Refused)
+	require.Equal(t, 1, s.InUse)
+	require.Equal(t, 2, s.Peak, "or else nobody would have been refused")
+	require.NoError(t, goOn().Release())
+	require.NoError(t, p.Verify())
+}
+
 func TestAResetMayUseItsPool(t *testing.T) {
 	var p *pool.Pool[widget]
 	var h pool.Handle[widget]

@@ -236,7 +236,8 @@ func (p *Pool[T]) another() (s *objectPlace[T], inUse int) {
 	if s, inUse = p.free.pop(objectTaken); s != nil {
 		return s, inUse
 	}
-	// At the moment pop looked, all open places were in use.
+	// At the moment pop looked, all open places were in use, whether those who took them have got so far as to say so or not.
+	p.raise(p.open)
 	if p.open == p.cap {
 		next := p.grow.next(p.cap, p.limit)
 		if next == p.cap {
