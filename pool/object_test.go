@@ -381,6 +381,34 @@ func TestLogLinesHaveStableKeys(t *testing.T) {
 	}
 }
 
+// TestALogHandlerThatPanicsEndsAlone has it panic where OnLeak has, and, in a debug build, where there is none.
+func TestALogHandlerThatPanicsEndsAlone(t *testing.T) {
+	for _, leaked := range []func(pool.Leak){func(pool.Leak) { panic("on purpose") }, nil} {
+		lines := make(lineKeys, 8)
+		was := slog.Default()
+		slog.SetDefault(slog.New(panicking{lines}))
+		defer slog.SetDefault(was)
+		p := newWidgets(t, pool.Config[widget]{OnLeak: leaked})
+		before := runtime.NumGoroutine()
+		_, err := fire(p)
+		require.NoError(t, err)
+		eventually(t, "leaked", func() bool { return p.Stats().Leaked == 1 })
+		if leaked != nil || check.Enabled {
+			<-lines
+		}
+		eventually(t, "told", func() bool { return runtime.NumGoroutine() <= before })
+		require.Empty(t, lines, "it is not told of itself")
+	}
+}
+
+// panicking is a log handler that panics when it has told.
+type panicking struct{ lineKeys }
+
+func (p panicking) Handle(ctx context.Context, r slog.Record) error {
+	_ = p.lineKeys.Handle(ctx, r)
+	panic("in the handler")
+}
+
 // lineKeys is a log handler that tells the message and the keys of each line.
 type lineKeys chan string
 

@@ -72,7 +72,7 @@ func (p *Pool[T]) lost(s *objectPlace[T]) {
 func (p *Pool[T]) tell(l Leak) {
 	defer func() {
 		if v := recover(); v != nil {
-			slog.Error("airlock: OnLeak panicked", slog.String("pool", p.name), slog.Any("panic", v), slog.String("stack", string(debug.Stack())))
+			log(slog.LevelError, "OnLeak panicked", slog.String("pool", p.name), slog.Any("panic", v), slog.String("stack", string(debug.Stack())))
 		}
 	}()
 	if p.onLeak == nil {
@@ -80,8 +80,15 @@ func (p *Pool[T]) tell(l Leak) {
 		if l.Taken != "" {
 			attrs = append(attrs, slog.String("taken", l.Taken))
 		}
-		slog.LogAttrs(context.Background(), slog.LevelWarn, "airlock: an instance was lost", attrs...)
+		log(slog.LevelWarn, "an instance was lost", attrs...)
 		return
 	}
 	p.onLeak(l)
+}
+
+// log writes one line. A log handler is a stranger's code, too, and its panic ends with it: there is nowhere left to
+// report that to.
+func log(level slog.Level, message string, attrs ...slog.Attr) {
+	defer func() { _ = recover() }()
+	slog.LogAttrs(context.Background(), level, "airlock: "+message, attrs...)
 }
