@@ -20,6 +20,7 @@ type disk interface {
 	mode(name string) (fs.FileMode, error)
 	rename(from, to string) error
 	remove(name string) error
+	mkdir(dir string) error   // one that is there is fs.ErrExist
 	syncDir(dir string) error // makes what happened to the names in it last
 	view(dir string) fs.FS    // to read
 }
@@ -69,6 +70,8 @@ func (osDisk) rename(from, to string) error { return os.Rename(from, to) }
 
 func (osDisk) remove(name string) error { return os.Remove(name) }
 
+func (osDisk) mkdir(dir string) error { return os.Mkdir(dir, 0o777) }
+
 func (osDisk) view(dir string) fs.FS { return os.DirFS(dir) }
 
 // syncDir does nothing where directories cannot be synced: on Windows, and on file systems that say so.
@@ -85,6 +88,23 @@ func (osDisk) syncDir(dir string) error {
 		err = nil
 	}
 	return errors.Join(err, d.Close())
+}
+
+// makeDir makes a directory, and those that it is in, if they are not there. That they are there lasts.
+func makeDir(d disk, dir string) error {
+	if mode, err := d.mode(dir); err == nil && mode.IsDir() {
+		return nil
+	}
+	parent := filepath.Dir(dir)
+	if parent != dir {
+		if err := makeDir(d, parent); err != nil {
+			return err
+		}
+	}
+	if err := d.mkdir(dir); err != nil && !errors.Is(err, fs.ErrExist) { // another goroutine may have made it
+		return err
+	}
+	return d.syncDir(parent)
 }
 
 // WriteFile makes path a file of what write writes, as SaveFile does it: whole, synced, and under its name in one step, or,

@@ -111,6 +111,8 @@ func (d *memDisk) remove(name string) error {
 	return nil
 }
 
+func (d *memDisk) mkdir(string) error { return errors.ErrUnsupported } // it has one, which has no name
+
 func (d *memDisk) syncDir(string) error {
 	if err := d.op("syncDir"); err != nil {
 		return err

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 
 	"github.com/airlock-ecs/airlock/internal/planted"
@@ -116,8 +115,8 @@ func openJournalOn(d disk, dir string, r *registry.Registry, t Terms, opts ...Jo
 	}
 	j := &Journal{schema: s, part: partBytes}
 	j.steps = j.step
-	if _, ok := d.(osDisk); ok {
-		if err := os.MkdirAll(dir, 0o777); err != nil {
+	if dir != "" {
+		if err := makeDir(d, dir); err != nil {
 			return nil, fmt.Errorf("snapshot: journal: %w", err)
 		}
 	}

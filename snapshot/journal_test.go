@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"path/filepath"
 	"testing"
 	"testing/fstest"
 
@@ -323,6 +324,48 @@ func TestAJournalThatCouldNotBeOpenedIsNotInTheWay(t *testing.T) {
 			}
 		}
 	}
+}
+
+// treeDisk is a memDisk with directories, and knows which names of them would be left after a loss of power.
+type treeDisk struct {
+	*memDisk
+	dirs, durable map[string]bool
+}
+
+func (d *treeDisk) mode(name string) (fs.FileMode, error) {
+	if d.dirs[name] {
+		return fs.ModeDir, nil
+	}
+	return d.memDisk.mode(name)
+}
+
+func (d *treeDisk) mkdir(dir string) error {
+	if !d.dirs[filepath.Dir(dir)] {
+		return fs.ErrNotExist
+	}
+	d.dirs[dir] = true
+	return nil
+}
+
+func (d *treeDisk) syncDir(dir string) error {
+	for name := range d.dirs {
+		if filepath.Dir(name) == dir {
+			d.durable[name] = true
+		}
+	}
+	return d.memDisk.syncDir(dir)
+}
+
+// TestTheDirectoryOfAJournalLasts as its files do: without its name they are gone.
+func TestTheDirectoryOfAJournalLasts(t *testing.T) {
+	home, runs := "home", filepath.Join("home", "runs")
+	dir := filepath.Join(runs, "today")
+	d := &treeDisk{newMemDisk(), map[string]bool{home: true}, map[string]bool{}}
+	j, err := openJournalOn(d, dir, newRealm(t, journalRealm).r, Terms{})
+	require.NoError(t, err)
+	require.True(t, d.durable[runs])
+	require.True(t, d.durable[dir])
+	require.NoError(t, j.Close())
 }
 
 // TestAmendmentsAreMerged wherever they come.
