@@ -3,6 +3,7 @@ package pool_test
 import (
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -547,3 +548,20 @@ func TestPrefabCountersUnderFire(t *testing.T) {
 }
 
 var errFailed = errors.New("failed")
+
+// TestReadyRefusesMoreThanThereCanBe at once, also what is no number any more when those in use are added.
+func TestReadyRefusesMoreThanThereCanBe(t *testing.T) {
+	s := newWorlds(t, registry.Config{MaxEntities: 4096})
+	s.declare("Wheel", 4, pool.Additive(1), false)
+	s.spawn("Wheel")
+	s.do(func(w *registry.Window) error {
+		for _, n := range []int{4096, 4097, math.MaxInt - 1, math.MaxInt} {
+			require.ErrorIs(t, s.Ready(w, "Wheel", n), pool.ErrExhausted, "%d", n)
+		}
+		require.NoError(t, s.Ready(w, "Wheel", 1000))
+		return nil
+	})
+	stats, _ := s.StatsOf("Wheel")
+	require.Equal(t, 1001, stats.Cap)
+	require.Zero(t, stats.Refused)
+}

@@ -179,6 +179,9 @@ func (p *Prefabs) Ready(w *registry.Window, id string, n int) error {
 	if q.pool.Load() == nil {
 		return fmt.Errorf("pool: prefab %q has no pool: %w", id, ErrExhausted)
 	}
+	if most := p.r.Config().MaxEntities; n > most { // step by step, and from some numbers on never, a pool would grow so far
+		return fmt.Errorf("pool: %d of prefab %q, and MaxEntities is %d: %w", n, id, most, ErrExhausted)
+	}
 	err := q.fits(n)
 	if err == nil {
 		err = q.widen(w, d.kind, n)
