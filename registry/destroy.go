@@ -63,7 +63,7 @@ func (r *Registry) Destroy(h handles.Local) error {
 func (r *Registry) destroyOutside(h handles.Local) error {
 	old, won := r.locals.Kill(h)
 	if !won {
-		return r.gone(h)
+		return r.notKilled(h)
 	}
 	if !r.pooled(h.Index()) {
 		r.giveRoomOutside()
@@ -206,7 +206,7 @@ func (f *Frame) Destroy(h handles.Local) error {
 // kill ends h on the owner's side, and its children, logged while a callback runs.
 func (r *Registry) kill(h handles.Local) error {
 	if !r.killOne(h) {
-		return r.gone(h)
+		return r.notKilled(h)
 	}
 	if len(r.family) > 0 || r.rec != nil {
 		r.finishKill(h)
@@ -443,6 +443,14 @@ func (r *Registry) countNamed() {
 
 // gone says why h is not alive.
 func (r *Registry) gone(h handles.Local) error { return notAlive(r.locals.Status(h)) }
+
+// notKilled says why h could not be destroyed. A reservation that waits for its entity by now was dead then.
+func (r *Registry) notKilled(h handles.Local) error {
+	if r.locals.Status(h) == handles.Invalid {
+		return ErrInvalidHandle
+	}
+	return ErrStale
+}
 
 // notAlive says why somebody is not alive, from a look that found him so: another one may find him born.
 func notAlive(s handles.Status) error {

@@ -51,7 +51,7 @@ func (k *forkWorker) kill(r *Registry, h handles.Local) error {
 	old, won := r.locals.Kill(h)
 	if !won {
 		r.noteLost(h)
-		return r.gone(h)
+		return r.notKilled(h)
 	}
 	d := forkDeath{h: h, turn: lastTurn, place: handles.NoPlace}
 	if old.State() == handles.Alive {

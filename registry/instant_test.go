@@ -390,3 +390,69 @@ func TestAFrameFromBeforeALoadIsNotFound(t *testing.T) {
 	}
 	held.Release()
 }
+
+// A system that meets a reservation whom others have destroyed is told so again when its frame is simulated again, where the
+// reservation waits still.
+func TestADestroyIsAnsweredAgainAsItWas(t *testing.T) {
+	k := newWorld(t, registry.Config{TemporalFrames: 8})
+	e := k.engine()
+	require.NoError(t, e.Enter(false))
+	defer e.Leave()
+	quiet := func(*registry.Frame) {}
+	e.late(false, quiet)
+	h, err := k.r.Reserve()
+	require.NoError(t, err)
+	var answers []error
+	e.late(false, func(f *registry.Frame) {
+		if len(answers) == 0 {
+			require.NoError(t, k.outside(h))
+		}
+		answers = append(answers, f.Destroy(h))
+	})
+	e.late(false, quiet)
+	require.NoError(t, e.GoBack(1))
+	e.late(true, func(f *registry.Frame) { answers = append(answers, f.Destroy(h)) })
+	e.late(true, quiet)
+	e.UpdatesAgain()
+	e.Revive()
+	require.Len(t, answers, 2)
+	require.ErrorIs(t, answers[0], registry.ErrStale)
+	require.ErrorIs(t, answers[1], registry.ErrStale)
+}
+
+// A callback that fails brings reservations back that it has destroyed. Others who destroy them meanwhile are told that they are
+// dead, or succeed.
+func TestADestroyIsNotToldThatAReservationWaits(t *testing.T) {
+	k := newWorld(t, registry.Config{})
+	var odd int
+	for range rounds(1_000) {
+		var hs [256]handles.Local
+		for i := range hs {
+			var err error
+			hs[i], err = k.r.Reserve()
+			require.NoError(t, err)
+		}
+		var other sync.WaitGroup
+		k.fails(func(w *registry.Window) {
+			require.Equal(t, len(hs), w.DestroyBatch(hs[:]))
+			begun := make(chan struct{})
+			other.Go(func() {
+				for i := len(hs) - 1; i >= 0; i-- { // as they come back
+					err := k.r.Destroy(hs[i])
+					if i == len(hs)-1 {
+						close(begun)
+					}
+					for ; err != nil; err = k.r.Destroy(hs[i]) {
+						if !errors.Is(err, registry.ErrStale) {
+							odd++
+						}
+					}
+				}
+			})
+			<-begun
+		})
+		other.Wait()
+		k.recycle()
+	}
+	require.Zero(t, odd)
+}
