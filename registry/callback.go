@@ -151,7 +151,7 @@ func (r *Registry) unmoved() bool {
 }
 
 // killOrphans ends the children of those that others destroyed while a callback ran that has
-// failed: with the callback undone, they live again, or stand below them again.
+// failed, or a batch in it: with that undone, they live again, or stand below them again.
 func (r *Registry) killOrphans() {
 	for i := r.deadBefore; i < len(r.dying); i++ {
 		r.killChildren(r.dying[i])

@@ -456,3 +456,27 @@ func TestADestroyIsNotToldThatAReservationWaits(t *testing.T) {
 	}
 	require.Zero(t, odd)
 }
+
+// A batch that fails puts a child back below a parent that others have destroyed meanwhile, and the callback goes on: the child
+// dies with it.
+func TestABatchThatFailsDoesNotSpareAChild(t *testing.T) {
+	k := newWorld(t, registry.Config{})
+	var parent, child handles.Local
+	k.update(func(w *registry.Window) {
+		parent, child = k.spawn(w), k.spawn(w)
+		require.NoError(t, registry.SetParent(w, child, parent))
+	})
+	k.update(func(w *registry.Window) {
+		defer func() { require.NotNil(t, recover()) }()
+		_, _ = k.soldiers.SpawnBatch(w, 1, func(int, *soldier) {
+			require.NoError(t, registry.ClearParent(w, child))
+			require.NoError(t, k.outside(parent))
+			registry.Iterate(w)
+			registry.Finish(w)
+			panic("planned")
+		})
+	})
+	require.False(t, k.r.Alive(child), "a child outlives its parent")
+	k.recycle()
+	require.NoError(t, k.r.Verify())
+}

@@ -332,6 +332,9 @@ func (c *Class[E]) spawnRuns(w *Window, n int, fill fillRun) ([]handles.Local, e
 				r.rec.cut(ops, newborn)
 				r.rec.leave()
 			}
+			if len(r.family) > 0 {
+				r.killOrphans()
+			}
 			r.tellMoves()
 		}
 	}()
