@@ -89,7 +89,7 @@ func decode(body []byte, into any) error {
 	d := json.NewDecoder(strings.NewReader(string(body)))
 	d.DisallowUnknownFields()
 	err := d.Decode(into)
-	if err == nil && d.More() {
+	if _, next := d.Token(); err == nil && next != io.EOF {
 		err = errors.New("something follows the object")
 	}
 	if err != nil {

@@ -69,6 +69,7 @@ func actionsAreThereWithATokenOnly(t *testing.T) {
 		{"no body", "/actions/pause", "", []string{kind, json, "Airlock-Token", secret}, 400},
 		{"an unknown field", "/actions/pause", `{"Now":true}`, []string{kind, json, "Airlock-Token", secret}, 400},
 		{"two objects", "/actions/pause", `{}{}`, []string{kind, json, "Airlock-Token", secret}, 400},
+		{"a brace too many", "/actions/pause", `{}}`, []string{kind, json, "Airlock-Token", secret}, 400},
 		{"a large body", "/actions/pause", strings.Repeat(" ", 5000) + "{}", []string{kind, json, "Airlock-Token", secret}, 413},
 		{"another origin", "/actions/pause", "{}", []string{kind, json, "Airlock-Token", secret, "Origin", "http://evil.example"}, 403},
 		{"another site", "/actions/pause", "{}", []string{kind, json, "Airlock-Token", secret, "Sec-Fetch-Site", "cross-site"}, 403},
