@@ -178,6 +178,7 @@ func theLastFiguresWhenLogicHangs(t *testing.T) {
 	require.Eventually(t, func() bool { return k.stats().State == "running" }, time.Second, 10*time.Millisecond)
 
 	require.NoError(t, k.e.Stop())
+	require.Eventually(t, func() bool { return k.stats().State == "stopped" }, time.Second, 10*time.Millisecond, "figures are a little old")
 	s = quick()
 	assert.Equal(t, "stopped", s.State)
 	assert.Equal(t, 1, s.Registry.Live)
