@@ -136,7 +136,10 @@ func (w *theatre) direct() {
 				case n < 4:
 					require.NoError(w.t, registry.AddLater(f.Frame, h, mark{m.Own[i].Age}))
 				case n == 5:
-					require.NoError(w.t, registry.SetActive(f, h, false))
+					if err := registry.SetActive(f, h, false); err != nil { // whoever stood above it may have gone just now
+						require.ErrorIs(w.t, err, registry.ErrStale)
+						require.ErrorIs(w.t, f.Destroy(h), registry.ErrStale)
+					}
 				}
 			}
 		}

@@ -43,7 +43,7 @@ func (r *Registry) addDeath(h handles.Local, place, how uint32) {
 // Errors: ErrStale if h was destroyed before, ErrInvalidHandle if it was never issued.
 // Concurrency: any goroutine; never waits. Allocates: no, but for who destroys somebody again while frames are simulated again.
 func (r *Registry) Destroy(h handles.Local) error {
-	if !r.ringed() {
+	if !r.ringed() && !r.recorded.kept.Load() {
 		return r.destroyOutside(h)
 	}
 	inside := r.fates.enter()

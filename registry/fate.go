@@ -15,7 +15,7 @@ import (
 //
 // Before the registry goes back it notes who is dead. Who destroys looks there first; and since it could have looked before
 // the note and destroy after the revival, the owner waits between the two for those who are inside. They are inside for some
-// dozen instructions, and wait for nobody.
+// dozen instructions, and wait for nobody. With a journal, too, they count themselves in, see unseen.
 
 // fates says who is dead in the present, while the registry is in the past. The owner writes.
 type fates struct {

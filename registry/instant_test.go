@@ -480,3 +480,54 @@ func TestABatchThatFailsDoesNotSpareAChild(t *testing.T) {
 	k.recycle()
 	require.NoError(t, k.r.Verify())
 }
+
+// Whom a system finds dead before a window has seen it is noted for the journal, also if the one who destroys it is not through
+// with that.
+func TestAReservationThatJustDiedIsLost(t *testing.T) {
+	for name, c := range map[string]registry.Config{"journal": {Deterministic: true}, "ring": {Deterministic: true, TemporalFrames: 8}} {
+		t.Run(name, func(t *testing.T) {
+			k := newWorld(t, c)
+			e := k.engine()
+			require.NoError(t, e.Enter(false))
+			defer e.Leave()
+			require.NoError(t, e.KeepRecords())
+			for range rounds(300) {
+				var hs [256]handles.Local
+				for i := range hs {
+					var err error
+					hs[i], err = k.r.Reserve()
+					require.NoError(t, err)
+				}
+				dead := map[handles.Local]bool{}
+				e.late(false, func(f *registry.Frame) {
+					var at atomic.Int64
+					var other sync.WaitGroup
+					other.Go(func() {
+						for i := range hs {
+							at.Store(int64(i + 1))
+							_ = k.r.Destroy(hs[i])
+						}
+					})
+					for i := range hs {
+						for at.Load() <= int64(i) {
+						}
+						if f.Destroy(hs[i]) != nil {
+							dead[hs[i]] = true
+						}
+					}
+					other.Wait()
+				})
+				lost := map[handles.Local]bool{}
+				for _, l := range e.TakeLost() {
+					lost[l.Entity] = true
+				}
+				require.Equal(t, dead, lost)
+				e.late(false, func(*registry.Frame) {})
+				require.NoError(t, e.Update(func(w *registry.Window) error {
+					w.ConfirmLocalRecycles()
+					return nil
+				}))
+			}
+		})
+	}
+}

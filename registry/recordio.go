@@ -542,7 +542,7 @@ func (r *Registry) noteLost(h handles.Local) {
 		return
 	}
 	w := r.locals.Word(h.Index())
-	if w.Generation() != h.Generation() || w.State() != handles.Dying || w.Place() == handles.NoPlace && !r.waitsOutside(h.Index()) {
+	if w.Generation() != h.Generation() || w.State() != handles.Dying || w.Place() == handles.NoPlace && !r.unseen(h.Index()) {
 		return
 	}
 	if r.rec != nil {
@@ -560,6 +560,17 @@ func (r *Registry) noteLost(h handles.Local) {
 	if rs.kept.Load() {
 		rs.lost = append(rs.lost, lost)
 	}
+}
+
+// unseen says whether somebody dead waits in the list of deaths from outside, or is about to. Owner and its workers.
+func (r *Registry) unseen(index uint32) bool {
+	if r.waitsOutside(index) {
+		return true
+	}
+	r.recorded.lostMu.Lock() // one waits at a time
+	r.fates.wait()           // for whoever has killed it and is not through with that
+	r.recorded.lostMu.Unlock()
+	return r.waitsOutside(index)
 }
 
 // lostIn is who could not be destroyed in a frame because others had done so, and no window had seen that.
